@@ -1,7 +1,17 @@
 /** What may be asked of a session, and the check every command passes before anything is read (design §5, step 1). */
 import * as E from 'fp-ts/lib/Either.js';
 import { z } from 'zod';
-import { Actor, Correlation, Evidence, Exit, LegNumber, NotifyIntent, Override, Reason, TAKE_OVER_CAUSES } from './events.js';
+import {
+  Actor,
+  Correlation,
+  Evidence,
+  Exit,
+  LegNumber,
+  NotifyIntent,
+  Override,
+  Reason,
+  TAKE_OVER_CAUSES,
+} from './events.js';
 import { Id } from './ids.js';
 import { Json } from './json.js';
 import { ProcessIdentity } from './processIdentity.js';
@@ -16,10 +26,9 @@ const guards = {
   expectedRevision: z.int().min(0).optional(),
 };
 
-const metadataPatch = z.record(z.string(), Json).refine(
-  (value) => JSON.stringify(value).length <= 65_536,
-  'must be at most 65536 characters of JSON',
-);
+const metadataPatch = z
+  .record(z.string(), Json)
+  .refine((value) => JSON.stringify(value).length <= 65_536, 'must be at most 65536 characters of JSON');
 
 export const OpenSession = z.strictObject({
   _tag: z.literal('OpenSession'),
@@ -108,7 +117,9 @@ export const validate = (
   command: unknown,
   context: unknown,
 ): E.Either<readonly string[], { readonly command: Command; readonly context: CommandContext }> => {
-  const checked = z.strictObject({ command: Command, context: CommandContext }).safeParse({ command, context });
+  const checked = z
+    .strictObject({ command: Command, context: CommandContext })
+    .safeParse({ command, context });
   if (!checked.success)
     return E.left(
       checked.error.issues.map((issue) => `${issue.path.slice(1).join('.') || 'command'}: ${issue.message}`),

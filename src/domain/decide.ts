@@ -71,7 +71,10 @@ export const decide = (registry: ReasonRegistry, state: SessionState, command: C
       return (
         pinned(current, command, command.leg) ??
         decided(session, session.status, session.leg, [
-          { type: 'ActivityRecorded', data: { sessionId: session.sessionId, leg: command.leg, child: command.child } },
+          {
+            type: 'ActivityRecorded',
+            data: { sessionId: session.sessionId, leg: command.leg, child: command.child },
+          },
         ])
       );
   }
@@ -91,7 +94,10 @@ const pinned = (
   if (leg !== undefined && leg !== current.leg)
     return conflict(current, `the session has moved on to leg ${current.leg}, not leg ${leg}`);
   if (command.expectedRevision !== undefined && command.expectedRevision !== current.revision)
-    return conflict(current, `the session is at revision ${current.revision}, not ${command.expectedRevision}`);
+    return conflict(
+      current,
+      `the session is at revision ${current.revision}, not ${command.expectedRevision}`,
+    );
   return null;
 };
 
@@ -127,11 +133,13 @@ const decideChange = (
   const stale = pinned(current, command, command.leg);
   if (stale !== null) return stale;
   const { to } = command;
-  if (to === 'running') return conflict(current, 'a session returns to running by a reopening, which names its process');
+  if (to === 'running')
+    return conflict(current, 'a session returns to running by a reopening, which names its process');
   const reason = correction === null ? command.reason : correction.reason;
   const duration = elapsed(session.legStartedAt, command.endedAt);
   const skew = duration.clockSkewMs === 0 ? {} : { clockSkewMs: duration.clockSkewMs };
-  const evidence = command.evidence === null && duration.clockSkewMs === 0 ? null : { ...command.evidence, ...skew };
+  const evidence =
+    command.evidence === null && duration.clockSkewMs === 0 ? null : { ...command.evidence, ...skew };
   const { sessionId, status: from, leg } = session;
   const { endedAt, exit } = command;
   const closed: Draft = {
@@ -162,7 +170,10 @@ const explained = (
 ): readonly Draft[] => {
   if (!isTerminal(session.status) || override === null) return [changed];
   const { sessionId, status: from } = session;
-  return [changed, { type: 'TransitionOverridden', data: { sessionId, from, to, reasonCode: reason.code, override } }];
+  return [
+    changed,
+    { type: 'TransitionOverridden', data: { sessionId, from, to, reasonCode: reason.code, override } },
+  ];
 };
 
 /**
@@ -212,7 +223,8 @@ const decideReopen = (session: Session, current: Current, command: CommandOf<'Re
   const stale = pinned(current, command, undefined);
   if (stale !== null) return stale;
   const { sessionId, status: from } = session;
-  if (from === 'running') return E.right({ outcome: 'observing', from, to: from, leg: session.leg, drafts: [] });
+  if (from === 'running')
+    return E.right({ outcome: 'observing', from, to: from, leg: session.leg, drafts: [] });
   const { reason, process, metadata, notify, override } = command;
   const leg = session.leg + 1;
   const reopened: Draft = {

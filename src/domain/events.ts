@@ -51,9 +51,12 @@ export type NotifyIntent = z.infer<typeof NotifyIntent>;
 
 /** What makes two intents the same: the same command of the same user on the same host is told once. */
 export const intentKey = (intent: NotifyIntent): string =>
-  isExecIntent(intent) ? JSON.stringify([intent.hostId, intent.user, intent.template]) : JSON.stringify(intent);
+  isExecIntent(intent)
+    ? JSON.stringify([intent.hostId, intent.user, intent.template])
+    : JSON.stringify(intent);
 
-export const isExecIntent = (intent: NotifyIntent): intent is ExecIntent => ExecIntent.safeParse(intent).success;
+export const isExecIntent = (intent: NotifyIntent): intent is ExecIntent =>
+  ExecIntent.safeParse(intent).success;
 
 export const Correlation = z.record(z.string(), text).nullable();
 export type Correlation = z.infer<typeof Correlation>;
@@ -210,9 +213,11 @@ export const parseEvent = (raw: RawEvent): E.Either<string, LedgerEvent> => {
   if (E.isLeft(data)) return E.left(`its data is not JSON: ${data.left}`);
   if (E.isLeft(metadata)) return E.left(`its metadata is not JSON: ${metadata.left}`);
   const checkedData = DATA_SCHEMAS[raw.type].safeParse(data.right);
-  if (!checkedData.success) return E.left(`its data does not fit ${raw.type}: ${firstProblem(checkedData.error)}`);
+  if (!checkedData.success)
+    return E.left(`its data does not fit ${raw.type}: ${firstProblem(checkedData.error)}`);
   const checkedMetadata = EventMetadata.safeParse(metadata.right);
-  if (!checkedMetadata.success) return E.left(`its metadata does not fit: ${firstProblem(checkedMetadata.error)}`);
+  if (!checkedMetadata.success)
+    return E.left(`its metadata does not fit: ${firstProblem(checkedMetadata.error)}`);
   const { stream, revision, position, eventId } = raw;
   const draft = { type: raw.type, data: checkedData.data } as Draft;
   return E.right({ ...draft, stream, revision, position, eventId, metadata: checkedMetadata.data });

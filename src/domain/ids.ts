@@ -40,7 +40,8 @@ export const streamKind = (stream: string): StreamKind => {
   if (stream === AUDIT_STREAM) return { _tag: 'audit' };
   if (stream.startsWith(SESSION_PREFIX)) return { _tag: 'session', id: stream.slice(SESSION_PREFIX.length) };
   if (stream.startsWith(BRANCH_PREFIX)) return { _tag: 'branch', id: stream.slice(BRANCH_PREFIX.length) };
-  if (stream.startsWith(CONSUMER_PREFIX)) return { _tag: 'consumer', id: stream.slice(CONSUMER_PREFIX.length) };
+  if (stream.startsWith(CONSUMER_PREFIX))
+    return { _tag: 'consumer', id: stream.slice(CONSUMER_PREFIX.length) };
   return { _tag: 'other' };
 };
 

@@ -56,7 +56,10 @@ export const judge = (
   const { pid } = recorded;
   if (pid === null) return { verdict: 'no_pid', evidence: 'recorded on this host without a pid' };
   if (recorded.bootId !== null && here.bootId !== null && recorded.bootId !== here.bootId)
-    return { verdict: 'gone', evidence: `the machine was rebooted since (boot ${recorded.bootId}, now ${here.bootId})` };
+    return {
+      verdict: 'gone',
+      evidence: `the machine was rebooted since (boot ${recorded.bootId}, now ${here.bootId})`,
+    };
   if (recorded.pidNamespace !== here.pidNamespace)
     return {
       verdict: 'foreign',

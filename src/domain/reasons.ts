@@ -41,7 +41,11 @@ const BUILT_IN: readonly ReasonDefinition[] = [
   { code: 'session.taken_over.process_gone', meaning: 'a new leg took over from a process that is gone' },
   { code: 'session.corrected.late_outcome', meaning: 'a leg that a sweep had ended told its true outcome' },
   { code: 'session.stale.no_heartbeat', meaning: 'a sweep took the session for dead', inferred: true },
-  { code: 'session.orphaned.no_process', meaning: 'no process belongs to the session any more', inferred: true },
+  {
+    code: 'session.orphaned.no_process',
+    meaning: 'no process belongs to the session any more',
+    inferred: true,
+  },
   { code: 'session.phantom.process_dead', meaning: 'the recorded process is dead', inferred: true },
 ];
 

@@ -184,7 +184,8 @@ const apply = (at: SessionState, before: SessionState, session: Session, event: 
     case 'LegTakenOver':
       return takeOver(at, session, touched, event.data, metadata.at);
     case 'ActivityRecorded':
-      if (session.status !== 'running') return irregular(at, `activity of a session that is ${session.status}`);
+      if (session.status !== 'running')
+        return irregular(at, `activity of a session that is ${session.status}`);
       if (event.data.leg !== session.leg) return irregular(at, wrongLeg(event.data.leg, session.leg));
       return regular(at, {
         ...session,
@@ -200,7 +201,8 @@ const apply = (at: SessionState, before: SessionState, session: Session, event: 
   }
 };
 
-const wrongLeg = (named: number, current: number): string => `it names leg ${named}, the current leg is ${current}`;
+const wrongLeg = (named: number, current: number): string =>
+  `it names leg ${named}, the current leg is ${current}`;
 
 const changeStatus = (
   at: SessionState,
@@ -228,7 +230,10 @@ const explainExit = (
   if (exit === null || exit.type !== 'StatusChanged')
     return irregular(at, 'an override without the transition it explains before it');
   if (data.from !== exit.data.from || data.to !== exit.data.to)
-    return irregular(at, `an override from ${data.from} to ${data.to} after a transition from ${exit.data.from} to ${exit.data.to}`);
+    return irregular(
+      at,
+      `an override from ${data.from} to ${data.to} after a transition from ${exit.data.from} to ${exit.data.to}`,
+    );
   const override = { ...data.override, eventId: event.eventId, revision: event.revision };
   const redeemed = { ...at, irregularCount: at.irregularCount - 1 };
   return { ...transitioned(redeemed, session, exit, exit.data, override), redeems: exit.revision };
@@ -300,7 +305,8 @@ const takeOver = (
   data: EventData<'LegTakenOver'>,
   startedAt: string,
 ): Evolution => {
-  if (session.status !== 'running') return irregular(at, `a take-over of a session that is ${session.status}`);
+  if (session.status !== 'running')
+    return irregular(at, `a take-over of a session that is ${session.status}`);
   if (data.leg !== session.leg + 1) return irregular(at, wrongLeg(data.leg, session.leg));
   return regular(at, {
     ...touched,

@@ -61,8 +61,7 @@ export interface ReadAllOptions {
 
 /** `caught_up` comes each time a subscription has handed out everything that was committed. */
 export type SubscriptionItem =
-  | { readonly _tag: 'event'; readonly event: RawEvent }
-  | { readonly _tag: 'caught_up' };
+  { readonly _tag: 'event'; readonly event: RawEvent } | { readonly _tag: 'caught_up' };
 
 export interface SubscribeOptions {
   readonly after?: bigint;
