@@ -183,6 +183,14 @@ export type EventMetadata = z.infer<typeof EventMetadata>;
 /** What `decide` produces: an event without identity, time or author, which the ledger stamps on it. */
 export type Draft = { [T in EventType]: { readonly type: T; readonly data: EventData<T> } }[EventType];
 
+/** An event to append. `data` and `metadata` are JSON text, or bytes that are stored as they are. */
+export interface NewEvent {
+  readonly eventId: string;
+  readonly type: string;
+  readonly data: string | Uint8Array;
+  readonly metadata: string | Uint8Array;
+}
+
 /** An event that parsed, with its place in its stream and in the log. */
 export type LedgerEvent = Draft & {
   readonly eventId: string;

@@ -1,14 +1,8 @@
 /** The event log that every engine offers (design §6); `test/contract/eventLog.ts` is its definition. */
 import type * as TE from 'fp-ts/lib/TaskEither.js';
-import type { RawEvent } from '../domain/events.js';
+import type { NewEvent, RawEvent } from '../domain/events.js';
 
-/** `data` and `metadata` are JSON text, or bytes that are stored as they are. */
-export interface NewEvent {
-  readonly eventId: string;
-  readonly type: string;
-  readonly data: string | Uint8Array;
-  readonly metadata: string | Uint8Array;
-}
+export type { NewEvent } from '../domain/events.js';
 
 /** A number is the exact revision of the stream's last event. */
 export type ExpectedRevision = 'any' | 'no_stream' | number;
