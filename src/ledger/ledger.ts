@@ -3,7 +3,7 @@ import * as E from 'fp-ts/lib/Either.js';
 import type * as TE from 'fp-ts/lib/TaskEither.js';
 import { validate } from '../domain/commands.js';
 import type { Command, CommandContext, CommandOf } from '../domain/commands.js';
-import { derivedId, Id, sessionStream } from '../domain/ids.js';
+import { derivedId, Id, sessionStream, Uuid } from '../domain/ids.js';
 import { replay } from '../domain/session.js';
 import type { SessionState } from '../domain/session.js';
 import type { LedgerDeps } from './deps.js';
@@ -84,17 +84,17 @@ export const makeUseCases = (deps: LedgerDeps): UseCases => {
 
   return {
     open: (input, context) => async () => {
-      const sessionId =
-        input.sessionId ??
-        (context.commandId === undefined ? deps.newId() : derivedId(context.commandId, 'session'));
+      const { commandId } = context;
+      const derived = commandId !== undefined && Uuid.safeParse(commandId).success;
+      const sessionId = input.sessionId ?? (derived ? derivedId(commandId, 'session') : deps.newId());
       const { notify, branchId = sessionId, ...rest } = input;
-      const command = {
+      const command: CommandOf<'OpenSession'> = {
         _tag: 'OpenSession',
         ...rest,
         sessionId,
         branchId,
         notify: [...notify(sessionId)],
-      } as const;
+      };
       const checked = check(sessionId, command, context);
       return E.isLeft(checked) ? checked : openSession(deps, command, context);
     },
