@@ -2,6 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import * as E from 'fp-ts/lib/Either.js';
 import type { CommandContext } from '../domain/commands.js';
+import type { Current } from '../domain/decide.js';
 import type { Actor, Exit, MetadataPatch, NotifyIntent } from '../domain/events.js';
 import type { ProcessIdentity } from '../domain/processIdentity.js';
 import type { TerminalStatus } from '../domain/status.js';
@@ -30,8 +31,6 @@ export interface LegRequest {
         readonly branchId?: string | undefined;
       }
     | { readonly _tag: 'resume'; readonly name: string; readonly exclusive: boolean };
-  /** `--notify` templates, already checked. */
-  readonly templates: readonly string[];
   readonly metadata: MetadataPatch;
   /** How often a leg that timed out is followed by another. */
   readonly resumeOnTimeout: number;
@@ -51,12 +50,13 @@ export interface LegPorts {
     env: Readonly<Record<string, string>>,
     onStarted: (child: ProcessIdentity) => void,
   ) => Promise<LegEnd>;
-  readonly intents: (sessionId: string, templates: readonly string[]) => readonly NotifyIntent[];
+  /** The `--notify` intents of this leg, proven for the session. */
+  readonly intents: (sessionId: string) => readonly NotifyIntent[];
   /** Sends what is owed for one session. */
   readonly announce: (sessionId: string) => Promise<void>;
   /** Runs the templates directly, for a leg that has no record of its own. */
   readonly announceObserver: (
-    leg: Done | Conflicted,
+    beside: Beside,
     end: LegEnd,
     startedAt: string,
     endedAt: string,
@@ -65,13 +65,8 @@ export interface LegPorts {
   readonly say: (sentence: string) => void;
 }
 
-/** A leg whose reopening lost a race: it runs, and has no leg number. */
-interface Conflicted {
-  readonly outcome: 'conflict';
-  readonly sessionId: string;
-  readonly branchId: string;
-  readonly leg: number;
-}
+/** The session's own leg, beside which another one runs without a record of its own. */
+export type Beside = Pick<Current, 'sessionId' | 'branchId' | 'leg' | 'revision'>;
 
 export type LegReport =
   /** Nothing was started. */
@@ -95,7 +90,7 @@ export const superviseLeg = async (ports: LegPorts, request: LegRequest): Promis
     // A new session that cannot be opened is refused; a resume that lost its race still runs its command.
     if (request.target._tag === 'new' || outcome.current === null) return { _tag: 'Refused', outcome };
     ports.say(`${outcome.why}; this leg runs without a record of its own`);
-    return observe(ports, { outcome: 'conflict', ...outcome.current });
+    return observe(ports, outcome.current);
   }
   if (outcome.outcome === 'observing') {
     if (request.target._tag === 'resume' && request.target.exclusive) return { _tag: 'Refused', outcome };
@@ -108,9 +103,9 @@ export const superviseLeg = async (ports: LegPorts, request: LegRequest): Promis
   return lead(ports, request, outcome);
 };
 
-const start = (ports: LegPorts, { target, templates, metadata }: LegRequest) => {
+const start = (ports: LegPorts, { target, metadata }: LegRequest) => {
   const context: CommandContext = { actor: ports.actor };
-  const notify = (sessionId: string) => ports.intents(sessionId, templates);
+  const notify = ports.intents;
   if (target._tag === 'new')
     return ports.useCases.open(
       {
@@ -280,7 +275,7 @@ const tellClose = (ports: LegPorts, sessionId: string, leg: number, end: LegEnd,
 };
 
 /** A leg beside the session's own: it records nothing and still announces its end to whoever waits for exactly it. */
-const observe = async (ports: LegPorts, beside: Done | Conflicted): Promise<LegReport> => {
+const observe = async (ports: LegPorts, beside: Beside): Promise<LegReport> => {
   const startedAt = ports.now();
   const { sessionId, branchId } = beside;
   // No leg number of its own: 0 closes nothing.

@@ -1,0 +1,20 @@
+/** `resume`: a command as the next leg of a branch or a session. */
+import * as E from 'fp-ts/lib/Either.js';
+import { z } from 'zod';
+import { complainOf, withRuntime } from '../context.js';
+import { id, usage } from '../invocation.js';
+import type { Handler } from '../invocation.js';
+import { legOptions, runAsLeg, withOptions } from '../runAsLeg.js';
+
+const Options = z.strictObject({ exclusive: z.literal(true).optional(), ...legOptions });
+
+export const run: Handler = ({ globals, args, options }) =>
+  withOptions(Options, options, async ({ exclusive, ...leg }) => {
+    const [name = '', ...command] = args;
+    const checked = id.safeParse(name);
+    if (!checked.success)
+      return usage(
+        `${JSON.stringify(name)} names no branch or session: ${checked.error.issues[0]?.message ?? ''}`,
+      );
+    return runAsLeg(globals, { _tag: 'resume', name, exclusive: exclusive === true }, leg, command);
+  });

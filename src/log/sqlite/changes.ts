@@ -1,0 +1,66 @@
+/** Tells when somebody has committed: this process at once, others by the write-ahead log's file changing. */
+import { watch } from 'node:fs';
+import type { FSWatcher } from 'node:fs';
+import { basename, dirname } from 'node:path';
+
+/** A file system may lose a notice; nothing waits longer than this for a commit that was not noticed. */
+const SAFETY_POLL_MS = 250;
+
+export interface Changes {
+  /** Calls back after commits; gives the way to stop it. Watches only while somebody listens. */
+  readonly listen: (listener: () => void) => () => void;
+  readonly tell: () => void;
+  readonly stop: () => void;
+}
+
+/** `version` gives a number that differs after every commit of another process (`PRAGMA data_version`). */
+export const watchChanges = (path: string, version: () => number, pollMs = SAFETY_POLL_MS): Changes => {
+  const listeners = new Set<() => void>();
+  const walName = `${basename(path)}-wal`;
+  let watcher: FSWatcher | null = null;
+  let timer: NodeJS.Timeout | null = null;
+  let seen = 0;
+
+  const tell = (): void => {
+    for (const listener of listeners) listener();
+  };
+  const look = (): void => {
+    const now = version();
+    if (now === seen) return;
+    seen = now;
+    tell();
+  };
+  const start = (): void => {
+    seen = version();
+    // The directory, because the log's file comes and goes; the waiting program decides whether it stays alive.
+    watcher = watch(dirname(path), { persistent: true }, (_event, name) => {
+      if (name === walName) look();
+    });
+    watcher.on('error', () => {
+      watcher?.close();
+    });
+    timer = setInterval(look, pollMs);
+  };
+  const stop = (): void => {
+    watcher?.close();
+    if (timer !== null) clearInterval(timer);
+    watcher = null;
+    timer = null;
+  };
+  return {
+    listen: (listener) => {
+      if (listeners.size === 0) start();
+      listeners.add(listener);
+      return () => {
+        listeners.delete(listener);
+        if (listeners.size === 0) stop();
+      };
+    },
+    tell,
+    stop: () => {
+      stop();
+      // Whoever waits looks once more, and finds the log closed.
+      tell();
+    },
+  };
+};

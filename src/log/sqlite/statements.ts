@@ -1,0 +1,65 @@
+/** Every SQL statement of the embedded log, prepared once, and the row it reads as an event. */
+import type Database from 'better-sqlite3';
+import { stringify } from 'uuid';
+import type { RawEvent } from '../../domain/events.js';
+
+interface EventRow {
+  readonly stream: string;
+  readonly revision: number;
+  readonly position: number;
+  readonly event_id: Uint8Array;
+  readonly type: string;
+  readonly data: string | Uint8Array;
+  readonly metadata: string | Uint8Array;
+  readonly recorded_at: number;
+}
+
+export interface StreamRow {
+  readonly id: number;
+  readonly revision: number;
+  readonly deleted: 0 | 1;
+}
+
+const COLUMNS =
+  's.name AS stream, e.revision, e.position, e.event_id, e.type, e.data, e.metadata, e.recorded_at';
+
+export const prepareStatements = (db: Database.Database) => ({
+  begin: db.prepare('BEGIN IMMEDIATE'),
+  commit: db.prepare('COMMIT'),
+  rollback: db.prepare('ROLLBACK'),
+  stream: db.prepare<[string], StreamRow>('SELECT id, revision, deleted FROM streams WHERE name = ?'),
+  addStream: db.prepare<[string]>('INSERT INTO streams (name, revision) VALUES (?, -1)'),
+  moveStream: db.prepare<[number, number]>('UPDATE streams SET revision = ? WHERE id = ?'),
+  deleteStream: db.prepare<[number]>('UPDATE streams SET deleted = 1 WHERE id = ?'),
+  deleteEvents: db.prepare<[number]>('DELETE FROM events WHERE stream = ?'),
+  find: db.prepare<[Uint8Array, number], { readonly revision: number; readonly position: number }>(
+    'SELECT revision, position FROM events WHERE event_id = ? AND stream = ?',
+  ),
+  insert: db.prepare<[number, number, Uint8Array, string, string | Uint8Array, string | Uint8Array, number]>(
+    'INSERT INTO events (stream, revision, event_id, type, data, metadata, recorded_at) VALUES (?, ?, ?, ?, ?, ?, ?)',
+  ),
+  forwards: db.prepare<[number, number, number], EventRow>(
+    `SELECT ${COLUMNS} FROM events e JOIN streams s ON s.id = e.stream WHERE e.stream = ? AND e.revision >= ? ORDER BY e.revision LIMIT ?`,
+  ),
+  backwards: db.prepare<[number, number, number], EventRow>(
+    `SELECT ${COLUMNS} FROM events e JOIN streams s ON s.id = e.stream WHERE e.stream = ? AND e.revision <= ? ORDER BY e.revision DESC LIMIT ?`,
+  ),
+  /** Walks the rows by position; what is not wanted is dropped by the reader, which knows how far it has looked. */
+  all: db.prepare<[number, number], EventRow>(
+    `SELECT ${COLUMNS} FROM events e CROSS JOIN streams s ON s.id = e.stream WHERE e.position > ? ORDER BY e.position LIMIT ?`,
+  ),
+  head: db.prepare<[], number>("SELECT seq FROM sqlite_sequence WHERE name = 'events'").pluck(),
+});
+
+export type Statements = ReturnType<typeof prepareStatements>;
+
+export const toEvent = (row: EventRow): RawEvent => ({
+  stream: row.stream,
+  revision: row.revision,
+  position: BigInt(row.position),
+  eventId: stringify(row.event_id),
+  type: row.type,
+  data: row.data,
+  metadata: row.metadata,
+  recordedAt: row.recorded_at,
+});
