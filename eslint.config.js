@@ -10,6 +10,7 @@ const rooms = {
   'src/ledger': ['src/domain', 'src/log/port'],
   'src/projector': ['src/domain', 'projections', 'src/log/port', 'src/delivery/queue'],
   'src/delivery': ['src/domain', 'projections', 'src/log/port', 'src/process'],
+  'src/legs': ['src/domain', 'src/log/port', 'src/ledger', 'src/process'],
   'src/operations': [
     'src/domain',
     'projections',

@@ -3,25 +3,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import * as E from 'fp-ts/lib/Either.js';
 import type { CommandContext } from '../domain/commands.js';
 import type { Current } from '../domain/decide.js';
-import type { Actor, Exit, MetadataPatch, NotifyIntent } from '../domain/events.js';
+import type { Actor, MetadataPatch, NotifyIntent } from '../domain/events.js';
 import type { ProcessIdentity } from '../domain/processIdentity.js';
-import type { TerminalStatus } from '../domain/status.js';
 import type { UseCases } from '../ledger/ledger.js';
 import type { Done, LedgerError, Outcome } from '../ledger/outcome.js';
 import { RESUME_ACTOR, RESUME_JUSTIFICATION } from '../ledger/resumeSession.js';
+import type { LegEnd } from '../process/legEnd.js';
 import { spoolClose } from './spool.js';
-
-/** How a leg's command ended. */
-export interface LegEnd {
-  readonly status: TerminalStatus;
-  readonly reasonCode: string;
-  readonly reasonSummary: string;
-  readonly exit: Exit | null;
-  /** What session-ledger itself exits with. */
-  readonly exitCode: number;
-  /** True when session-ledger was asked to stop: then nothing is tried again. */
-  readonly stopRequested: boolean;
-}
 
 export interface LegRequest {
   readonly target:

@@ -38,7 +38,7 @@ interface Job {
 }
 
 const FIRST_PAUSE_MS = 1;
-const LONGEST_PAUSE_MS = 5;
+const LONGEST_PAUSE_MS = 2;
 
 export const makeWriter = (
   db: Database.Database,
