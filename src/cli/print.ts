@@ -3,6 +3,7 @@ import type { Outcome } from '../ledger/outcome.js';
 import type { Status } from '../domain/status.js';
 import { EXIT } from './exit.js';
 import { complain } from './invocation.js';
+import { renderTable } from './render/table.js';
 
 export const out = (text: string): void => {
   process.stdout.write(`${text}\n`);

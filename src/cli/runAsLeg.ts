@@ -2,7 +2,8 @@
 import * as E from 'fp-ts/lib/Either.js';
 import { z } from 'zod';
 import { superviseLeg } from '../legs/superviseLeg.js';
-import type { LegEnd, LegReport, LegRequest } from '../legs/superviseLeg.js';
+import type { LegReport, LegRequest } from '../legs/superviseLeg.js';
+import type { LegEnd } from '../process/legEnd.js';
 import type { Runtime } from '../library/runtime.js';
 import { runLeg } from '../process/runLeg.js';
 import { selfIdentity } from '../process/liveness.js';
@@ -21,8 +22,7 @@ export const legOptions = {
   requireOutput: z.literal(true).optional(),
   meta,
 };
-const LegOptions = z.object(legOptions);
-type LegOptions = z.output<typeof LegOptions>;
+type LegOptions = z.output<z.ZodObject<typeof legOptions>>;
 
 /** `options` are checked already; `target` is what the leg belongs to. */
 export const runAsLeg = async (
@@ -49,8 +49,15 @@ export const runAsLeg = async (
         runCommand: (env, onStarted) => runOnce(command, args, options, env, onStarted),
         intents: intents.right,
         announce: (sessionId) => announce(runtime, sessionId),
-        announceObserver: (beside, end, startedAt, endedAt) =>
-          runtime.notices.announceObserver(templates.right, { beside, end, startedAt, endedAt }),
+        announceObserver: async (beside, end, startedAt, endedAt) => {
+          const errors = await runtime.notices.announceObserver(templates.right, {
+            beside,
+            end,
+            startedAt,
+            endedAt,
+          });
+          for (const error of errors) complain(0, `the notice of this leg was not delivered: ${error}`);
+        },
         say: (sentence) => {
           complain(0, sentence);
         },
@@ -76,7 +83,8 @@ const runOnce = async (
     command,
     args,
     env: { ...process.env, ...env },
-    captureOutput: options.requireOutput === true,
+    marks: Object.entries(env).map(([name, value]) => `${name}=${value}`),
+    watchOutput: options.requireOutput === true,
     onStarted,
     ...(options.timeout === undefined ? {} : { timeoutMs: options.timeout }),
   });

@@ -1,6 +1,7 @@
 /** Logs on stderr by pino: secrets redacted, pretty on a terminal, loaded when there is something to say. */
 import { createRequire } from 'node:module';
-import type { Logger as Pino } from 'pino';
+import type * as PinoModule from 'pino';
+import type * as PrettyModule from 'pino-pretty';
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
@@ -35,7 +36,7 @@ export const silentLogger: Logger = {
 };
 
 export const makeLogger = (level: LogLevel): Logger => {
-  let pino: Pino | null = null;
+  let pino: PinoModule.Logger | null = null;
   const write = (at: 'debug' | 'info' | 'warn' | 'error') => (fields: object, message: string) => {
     if (ORDER.indexOf(at) < ORDER.indexOf(level)) return;
     pino ??= loadPino(level);
@@ -44,16 +45,16 @@ export const makeLogger = (level: LogLevel): Logger => {
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
 };
 
-const loadPino = (level: LogLevel): Pino => {
+const loadPino = (level: LogLevel): PinoModule.Logger => {
   const require = createRequire(import.meta.url);
-  const { pino } = require('pino') as typeof import('pino');
+  const { pino } = require('pino') as typeof PinoModule;
   const options = {
     level,
     base: null,
     redact: { paths: SECRET_KEYS.flatMap((key) => [key, `*.${key}`]), censor: '[redacted]' },
   };
   if (process.stderr.isTTY !== true) return pino(options, pino.destination({ dest: 2, sync: true }));
-  const { PinoPretty: pretty } = require('pino-pretty') as typeof import('pino-pretty');
+  const { PinoPretty: pretty } = require('pino-pretty') as typeof PrettyModule;
   return pino(
     options,
     pretty({ destination: 2, sync: true, ignore: 'pid,hostname', translateTime: 'HH:MM:ss' }),

@@ -132,4 +132,3 @@ const makeReadModel = (path: string, db: Database.Database, log: EventLog): Read
     },
   };
 };
-

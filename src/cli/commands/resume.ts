@@ -1,7 +1,5 @@
 /** `resume`: a command as the next leg of a branch or a session. */
-import * as E from 'fp-ts/lib/Either.js';
 import { z } from 'zod';
-import { complainOf, withRuntime } from '../context.js';
 import { id, usage } from '../invocation.js';
 import type { Handler } from '../invocation.js';
 import { legOptions, runAsLeg, withOptions } from '../runAsLeg.js';

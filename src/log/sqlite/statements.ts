@@ -3,7 +3,7 @@ import type Database from 'better-sqlite3';
 import { stringify } from 'uuid';
 import type { RawEvent } from '../../domain/events.js';
 
-interface EventRow {
+export interface EventRow {
   readonly stream: string;
   readonly revision: number;
   readonly position: number;
@@ -23,7 +23,48 @@ export interface StreamRow {
 const COLUMNS =
   's.name AS stream, e.revision, e.position, e.event_id, e.type, e.data, e.metadata, e.recorded_at';
 
-export const prepareStatements = (db: Database.Database) => ({
+/** As much of a prepared statement as is used here. */
+interface Statement<P extends readonly unknown[], R = unknown> {
+  readonly run: (...values: P) => { readonly lastInsertRowid: number | bigint };
+  readonly get: (...values: P) => R | undefined;
+  readonly all: (...values: P) => R[];
+}
+
+type Bytes = Uint8Array;
+type Content = string | Uint8Array;
+
+export interface Statements {
+  readonly begin: Statement<[]>;
+  readonly commit: Statement<[]>;
+  readonly rollback: Statement<[]>;
+  readonly stream: Statement<[name: string], StreamRow>;
+  readonly addStream: Statement<[name: string]>;
+  readonly moveStream: Statement<[revision: number, stream: number]>;
+  readonly deleteStream: Statement<[stream: number]>;
+  readonly deleteEvents: Statement<[stream: number]>;
+  readonly find: Statement<
+    [eventId: Bytes, stream: number],
+    { readonly revision: number; readonly position: number }
+  >;
+  readonly insert: Statement<
+    [
+      stream: number,
+      revision: number,
+      eventId: Bytes,
+      type: string,
+      data: Content,
+      metadata: Content,
+      recordedAt: number,
+    ]
+  >;
+  readonly forwards: Statement<[stream: number, from: number, limit: number], EventRow>;
+  readonly backwards: Statement<[stream: number, from: number, limit: number], EventRow>;
+  /** Walks the rows by position; what is not wanted is dropped by the reader, which knows how far it has looked. */
+  readonly all: Statement<[after: number, limit: number], EventRow>;
+  readonly head: Statement<[], number>;
+}
+
+export const prepareStatements = (db: Database.Database): Statements => ({
   begin: db.prepare('BEGIN IMMEDIATE'),
   commit: db.prepare('COMMIT'),
   rollback: db.prepare('ROLLBACK'),
@@ -44,14 +85,11 @@ export const prepareStatements = (db: Database.Database) => ({
   backwards: db.prepare<[number, number, number], EventRow>(
     `SELECT ${COLUMNS} FROM events e JOIN streams s ON s.id = e.stream WHERE e.stream = ? AND e.revision <= ? ORDER BY e.revision DESC LIMIT ?`,
   ),
-  /** Walks the rows by position; what is not wanted is dropped by the reader, which knows how far it has looked. */
   all: db.prepare<[number, number], EventRow>(
     `SELECT ${COLUMNS} FROM events e CROSS JOIN streams s ON s.id = e.stream WHERE e.position > ? ORDER BY e.position LIMIT ?`,
   ),
   head: db.prepare<[], number>("SELECT seq FROM sqlite_sequence WHERE name = 'events'").pluck(),
 });
-
-export type Statements = ReturnType<typeof prepareStatements>;
 
 export const toEvent = (row: EventRow): RawEvent => ({
   stream: row.stream,
