@@ -38,7 +38,8 @@ export const attemptExec = async (
   const [command = '', ...args] = expand(parsed.right, placeholders(envelope, payload));
   const variables = variablesOf(envelope);
   const ended = await ports.runBounded(command, args, {
-    stdin: payload,
+    // A line of its own, so that a command that appends it to a file makes JSON lines.
+    stdin: `${payload}\n`,
     env: { ...ports.env, ...variables },
     timeLimitMs: TIME_LIMIT_MS,
     mark: `SESSION_LEDGER_EVENT_ID=${envelope.id}`,

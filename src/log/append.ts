@@ -25,7 +25,9 @@ export const decideAppend = (
       (place, index) => place !== null && first !== null && place.revision === first.revision + index,
     );
     const last = found.at(-1) ?? null;
-    return repeated && last !== null ? E.right({ ...last, repeated: true }) : wrong;
+    return repeated && last !== null
+      ? E.right({ revision: last.revision, position: last.position, repeated: true })
+      : wrong;
   }
   if (expected === 'any') return E.right('write');
   return (expected === 'no_stream' ? -1 : expected) === view.revision ? E.right('write') : wrong;

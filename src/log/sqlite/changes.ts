@@ -13,28 +13,41 @@ export interface Changes {
   readonly stop: () => void;
 }
 
+/** A commit becomes visible a little after its bytes were written, by then silently: looked for after 1, 2, 4 … ms. */
+const FIRST_LOOK_MS = 1;
+const LAST_LOOK_MS = 512;
+
 /** `version` gives a number that differs after every commit of another process (`PRAGMA data_version`). */
 export const watchChanges = (path: string, version: () => number, pollMs = SAFETY_POLL_MS): Changes => {
   const listeners = new Set<() => void>();
   const walName = `${basename(path)}-wal`;
   let watcher: FSWatcher | null = null;
   let timer: NodeJS.Timeout | null = null;
+  let soon: NodeJS.Timeout | null = null;
   let seen = 0;
 
   const tell = (): void => {
     for (const listener of listeners) listener();
   };
-  const look = (): void => {
+  const look = (): boolean => {
     const now = version();
-    if (now === seen) return;
+    if (now === seen) return false;
     seen = now;
     tell();
+    return true;
+  };
+  const lookSoon = (after: number): void => {
+    if (soon !== null) clearTimeout(soon);
+    soon = setTimeout(() => {
+      soon = null;
+      if (!look() && after < LAST_LOOK_MS) lookSoon(after * 2);
+    }, after);
   };
   const start = (): void => {
     seen = version();
     // The directory, because the log's file comes and goes; the waiting program decides whether it stays alive.
     watcher = watch(dirname(path), { persistent: true }, (_event, name) => {
-      if (name === walName) look();
+      if (name === walName && !look()) lookSoon(FIRST_LOOK_MS);
     });
     watcher.on('error', () => {
       watcher?.close();
@@ -44,8 +57,10 @@ export const watchChanges = (path: string, version: () => number, pollMs = SAFET
   const stop = (): void => {
     watcher?.close();
     if (timer !== null) clearInterval(timer);
+    if (soon !== null) clearTimeout(soon);
     watcher = null;
     timer = null;
+    soon = null;
   };
   return {
     listen: (listener) => {
