@@ -1,4 +1,5 @@
 /** Opens a session: its branch is bound first, and that append decides who opens a branch (ADR 0008). */
+import { setTimeout as delay } from 'node:timers/promises';
 import * as E from 'fp-ts/lib/Either.js';
 import { replayBranch } from '../domain/branch.js';
 import type { BranchState } from '../domain/branch.js';
@@ -15,6 +16,8 @@ import type { Result } from './execute.js';
 import type { LedgerError } from './outcome.js';
 
 const MAX_TRIES = 20;
+const OPENER_LOOKS = 10;
+const OPENER_PAUSE_MS = 20;
 
 /** `command` is validated. A branch that has a session, and a session that exists, are conflicts. */
 export const openSession = async (
@@ -28,7 +31,13 @@ export const openSession = async (
     const bound = await bind(deps, command, context);
     if (bound !== null) return bound;
   }
-  return execute(deps, command.sessionId, context, () => command);
+  const opened = await execute(deps, command.sessionId, context, () => command);
+  if (E.isRight(opened) || opened.left._tag !== 'NotFound') return opened;
+  return E.right({
+    outcome: 'conflict',
+    why: `session ${command.sessionId} was given up before it was opened: another one took branch ${command.branchId} meanwhile`,
+    current: null,
+  });
 };
 
 /** Binds the branch to the session about to be opened; null when that is done, an outcome when it cannot be. */
@@ -44,9 +53,9 @@ const bind = async (
     const branch = read.right;
     if (branch.current === sessionId) return null;
     if (branch.current !== null) {
-      const other = await standing(deps, branch.current);
+      const other = await settled(deps, branch.current);
       if (E.isLeft(other)) return other;
-      if (other.right !== null && other.right !== 'pruned')
+      if (other.right !== 'pruned')
         return E.right({
           outcome: 'conflict',
           why: `branch ${branchId} has the session ${other.right.sessionId} (${other.right.status}): resume it with \`session-ledger resume ${branchId}\``,
@@ -68,6 +77,28 @@ const bind = async (
     why: `branch ${branchId} is being bound by others: try again`,
     current: null,
   });
+};
+
+/**
+ * A branch that is bound to a session nobody has opened: its opener is between its two appends, or died there. It is
+ * given a moment; then the session's stream is closed for good, so that a late opener finds that it has lost the branch.
+ */
+const settled = async (
+  deps: LedgerDeps,
+  sessionId: string,
+): Promise<E.Either<LogUnavailable, Current | 'pruned'>> => {
+  for (let looks = 0; looks < OPENER_LOOKS; looks += 1) {
+    const found = await standing(deps, sessionId);
+    if (E.isLeft(found)) return found;
+    if (found.right !== null) return E.right(found.right);
+    await delay(OPENER_PAUSE_MS);
+  }
+  const closed = await deps.log.tombstone(sessionStream(sessionId), 'no_stream')();
+  if (E.isRight(closed) || closed.left._tag === 'StreamDeleted') return E.right('pruned');
+  if (closed.left._tag === 'LogUnavailable') return E.left(closed.left);
+  // Events without a session, which a foreign writer left there: nothing to resume into either.
+  const found = await standing(deps, sessionId);
+  return E.isLeft(found) ? found : E.right(found.right ?? 'pruned');
 };
 
 export const readBranch = async (

@@ -12,6 +12,8 @@ import { openSession, readBranch, standing } from './openSession.js';
 export const RESUME_JUSTIFICATION = 'branch resumed by a new leg; the session is executing again';
 export const RESUME_ACTOR = 'cli.resume';
 
+const MAX_TRIES = 5;
+
 /** What the new leg brings along. */
 export interface NewLeg {
   readonly process: ProcessIdentity | null;
@@ -70,7 +72,7 @@ export const resumeSession = async (
 ): Promise<Result> => {
   let last: Result | null = null;
   // Between the look-up and the write a session can be pruned, and a branch bound by another: then look again.
-  for (let tries = 0; tries < 3; tries += 1) {
+  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     const found = await lookUp(deps, target);
     if (E.isLeft(found)) return found;
     const { sessionId, branchId } = found.right;
