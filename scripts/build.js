@@ -1,4 +1,5 @@
 /** Builds dist/: the bundled program and library (fast to start, parts loaded when asked for) and their types. */
+import process from 'node:process';
 import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -30,7 +31,9 @@ await build({
   alias: { 'fp-ts/lib': join(root, 'node_modules/fp-ts/es6') },
   define: { 'process.env.SESSION_LEDGER_VERSION_BUILT': JSON.stringify(version) },
   // commander is CommonJS and requires node's own modules.
-  banner: { js: "import { createRequire as __createRequire } from 'node:module';const require = __createRequire(import.meta.url);" },
+  banner: {
+    js: "import { createRequire as __createRequire } from 'node:module';const require = __createRequire(import.meta.url);",
+  },
   legalComments: 'none',
 });
 chmodSync('dist/cli.js', 0o755);

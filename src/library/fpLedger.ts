@@ -25,7 +25,7 @@ import { RESUME_ACTOR, RESUME_JUSTIFICATION } from '../ledger/resumeSession.js';
 import type { NewLeg } from '../ledger/resumeSession.js';
 import type { LogUnavailable } from '../log/port.js';
 import { selfIdentity } from '../process/liveness.js';
-import type { ReadModel } from '../projector/readModel.js';
+import type { ReadModel } from '../projector/model.js';
 import { silentLogger } from './logger.js';
 import type { Logger } from './logger.js';
 import { openRuntime } from './runtime.js';

@@ -11,7 +11,7 @@ import { describeOpenError, openLog } from '../log/open.js';
 import type { OpenError } from '../log/open.js';
 import type { EventLog, LogUnavailable } from '../log/port.js';
 import { hostFacts, observe } from '../process/liveness.js';
-import type { ReadModel } from '../projector/readModel.js';
+import type { ReadModel } from '../projector/model.js';
 import { makeNotices } from './notices.js';
 import type { Notices } from './notices.js';
 import type { Logger } from './logger.js';

@@ -7,18 +7,12 @@ import { LEDGER_STREAM_PREFIXES } from '../domain/ids.js';
 import type { EventLog, LogUnavailable } from '../log/port.js';
 import { applyPage } from './apply.js';
 import { createTables, dropTables, TABLES, whenFree } from './schema.js';
+import type { Progress } from './model.js';
 import { makeTables } from './tables.js';
 import type { Tables } from './tables.js';
 
 const PAGE = 500;
 const REBUILD = 'rebuild_';
-
-export interface Progress {
-  /** How many events were applied just now. */
-  readonly applied: number;
-  /** The position that the read model has got to. */
-  readonly position: bigint;
-}
 
 export interface Projector {
   readonly catchUp: () => Promise<E.Either<LogUnavailable, Progress>>;

@@ -5,58 +5,14 @@ import type { RejectionRow } from '../../projections/rejections.js';
 import type { OwedNotice } from '../delivery/queue.js';
 import type { Envelope } from '../domain/envelope.js';
 import type { NotifyIntent } from '../domain/events.js';
-import type { Status } from '../domain/status.js';
-
-export interface SessionFilter {
-  readonly status?: Status | undefined;
-  readonly branch?: string | undefined;
-  /** Legs that started at this time or later, ISO-8601 UTC. */
-  readonly since?: string | undefined;
-  readonly limit?: number | undefined;
-}
-
-export interface RejectionFilter {
-  /** A session id, or its beginning. */
-  readonly session?: string | undefined;
-  readonly since?: string | undefined;
-  readonly until?: string | undefined;
-}
-
-export interface OverrideFilter extends RejectionFilter {
-  /** Whom the override names, or who gave the command. */
-  readonly actor?: string | undefined;
-}
-
-export interface EnvelopeRow {
-  readonly position: bigint;
-  readonly envelope: Envelope;
-}
-
-export interface NoticeState {
-  readonly consumer: string;
-  readonly intent: NotifyIntent;
-  readonly state: 'owed' | 'attempting' | 'failed' | 'delivered' | 'parked';
-  readonly attempts: number;
-  readonly lastError: string | null;
-}
-
-export interface Irregular {
-  readonly position: bigint;
-  readonly stream: string;
-  readonly revision: number;
-  readonly rule: string;
-}
-
-export interface StatusReport {
-  /** Position of the last event of the log, and the one that the read model has got to. */
-  readonly head: bigint;
-  readonly position: bigint;
-  readonly sessions: Readonly<Record<string, number>>;
-  readonly notices: Readonly<Record<string, number>>;
-  readonly irregularCount: number;
-  /** The latest of them. */
-  readonly irregulars: readonly Irregular[];
-}
+import type {
+  EnvelopeRow,
+  Irregular,
+  NoticeState,
+  OverrideFilter,
+  RejectionFilter,
+  SessionFilter,
+} from './model.js';
 
 /** Candidates of an ambiguous prefix that are worth listing. */
 const MAX_CANDIDATES = 100;

@@ -2,52 +2,14 @@
 import type Database from 'better-sqlite3';
 import * as E from 'fp-ts/lib/Either.js';
 import type * as TE from 'fp-ts/lib/TaskEither.js';
-import type { OverrideRow } from '../../projections/overrides.js';
-import type { RejectionRow } from '../../projections/rejections.js';
 import { rowOf } from '../../projections/sessionRow.js';
-import type { SessionRow } from '../../projections/sessionRow.js';
-import type { NoticeQueue } from '../delivery/queue.js';
 import type { EventLog, LogUnavailable } from '../log/port.js';
 import { decodeState } from './codec.js';
 import { makeProjector } from './projector.js';
-import type { Progress } from './projector.js';
+import type { Query, ReadModel, Resolved } from './model.js';
 import { prepareQueries } from './queries.js';
-import type {
-  EnvelopeRow,
-  NoticeState,
-  OverrideFilter,
-  RejectionFilter,
-  SessionFilter,
-  StatusReport,
-} from './queries.js';
 import { openFile, whenFree } from './schema.js';
 import { makeTables } from './tables.js';
-
-type Query<A> = TE.TaskEither<LogUnavailable, A>;
-
-export type Resolved =
-  | { readonly _tag: 'one'; readonly id: string }
-  | { readonly _tag: 'none' }
-  | { readonly _tag: 'many'; readonly candidates: readonly string[] };
-
-export interface ReadModel extends NoticeQueue {
-  readonly catchUp: () => Query<Progress>;
-  readonly rebuild: (onProgress?: (applied: number) => void) => Query<Progress>;
-  readonly row: (sessionId: string) => Query<SessionRow | null>;
-  /** Latest leg first. */
-  readonly list: (filter: SessionFilter) => Query<readonly SessionRow[]>;
-  /** The session that alone has this prefix, or this id. */
-  readonly resolve: (prefix: string) => Query<Resolved>;
-  readonly overrides: (filter: OverrideFilter) => Query<readonly OverrideRow[]>;
-  readonly rejections: (filter: RejectionFilter) => Query<readonly RejectionRow[]>;
-  readonly rejectionById: (eventId: string) => Query<RejectionRow | null>;
-  readonly envelopesAfter: (position: bigint, limit: number) => Query<readonly EnvelopeRow[]>;
-  readonly envelopesOf: (
-    sessionId: string,
-  ) => Query<readonly (EnvelopeRow & { readonly notices: readonly NoticeState[] })[]>;
-  readonly status: () => Query<StatusReport>;
-  readonly close: () => void;
-}
 
 /** `path` may be `:memory:`. The left side says why the file cannot be used, and what to do. */
 export const openReadModel =

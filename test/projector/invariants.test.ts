@@ -6,7 +6,7 @@ import { evolve, initialState, replay } from '../../src/domain/session.js';
 import { isTerminal } from '../../src/domain/status.js';
 import type { EventLog } from '../../src/log/port.js';
 import { openReadModel } from '../../src/projector/readModel.js';
-import type { ReadModel } from '../../src/projector/readModel.js';
+import type { ReadModel } from '../../src/projector/model.js';
 import { rowOf } from '../../projections/sessionRow.js';
 import { engines, right } from '../support/engines.js';
 import { worldOn } from '../support/ledger.js';

@@ -109,7 +109,7 @@ describe('the file of an embedded log', () => {
       'CREATE TABLE added (n INTEGER) STRICT',
       'INSERT INTO added VALUES (1)',
     ];
-    for (const _again of [1, 2]) {
+    for (let time = 0; time < 2; time += 1) {
       const log = right(await openSqliteLog(path, { migrations })());
       expect(right(await log.readStream('s')())).toHaveLength(50);
       await log.close();
