@@ -67,6 +67,22 @@ export const complainOf = (error: RuntimeError | LedgerError): number => {
   }
 };
 
+/** Sends what is owed for a session that has just ended; what fails is said, and stays owed. */
+export const announce = async (runtime: Runtime, sessionId: string): Promise<void> => {
+  const sent = await runtime.notices.announce(sessionId)();
+  if (E.isLeft(sent)) {
+    const problem = sent.left._tag === 'Configuration' ? sent.left.message : describeLedgerError(sent.left);
+    complain(
+      0,
+      `a notice of session ${sessionId} is not sent yet: ${problem}; \`session-ledger deliver\` sends it`,
+    );
+    return;
+  }
+  for (const { result, detail } of sent.right)
+    if (result !== 'delivered')
+      complain(0, `a notice of session ${sessionId} was not delivered (${result}): ${detail}`);
+};
+
 /** Who gives this command, and the id that makes its retry harmless. */
 export const commandContext = (runtime: Runtime, commandId: string | undefined): CommandContext => ({
   actor: runtime.settings.actor,

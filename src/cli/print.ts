@@ -1,9 +1,12 @@
 /** What goes to stdout: JSON for programs, lines for people. */
+import type { Actor } from '../domain/events.js';
 import type { Outcome } from '../ledger/outcome.js';
 import type { Status } from '../domain/status.js';
 import { EXIT } from './exit.js';
 import { complain } from './invocation.js';
+import { shortIds } from './render/ids.js';
 import { renderTable } from './render/table.js';
+import { local } from './render/time.js';
 
 export const out = (text: string): void => {
   process.stdout.write(`${text}\n`);
@@ -77,9 +80,25 @@ const sentence = (done: Extract<Outcome, { outcome: 'applied' | 'observing' | 't
   }
 };
 
+const onTerminal = (): boolean => process.stdout.isTTY === true;
+
+/** A time as it stands in a table. */
+export const when = (at: string): string => local(at, !onTerminal());
+
+/** Who did something; a leg of the session that is spoken of needs no more than its number. */
+export const who = ({ type, id }: Actor): string =>
+  type === 'leg' ? `leg ${id.slice(id.lastIndexOf('/') + 1)}` : `${type}:${id}`;
+
+/** Ids that a person can tell apart and type; whole ones for a program. */
+export const idsFor = (ids: readonly string[]): ((id: string) => string) => {
+  if (!onTerminal()) return (id) => id;
+  const short = shortIds(ids);
+  return (id) => short.get(id) ?? id;
+};
+
 /** A table that fits the terminal; elsewhere tab-separated lines, complete. */
 export const printTable = (headers: readonly string[], rows: readonly (readonly string[])[]): void => {
   process.stdout.write(
-    renderTable(headers, rows, { width: process.stdout.columns ?? 80, tty: process.stdout.isTTY === true }),
+    renderTable(headers, rows, { width: process.stdout.columns ?? 80, tty: onTerminal() }),
   );
 };

@@ -289,15 +289,18 @@ export const buildProgram = (finish: (exitCode: number) => void): Command => {
   projections
     .command('status')
     .description('how far the read model has got')
+    .addHelpText('after', example([['session-ledger projections status --json', '']]))
     .action(act(() => import('./commands/projectionsStatus.js')));
   projections
     .command('rebuild')
     .description('derive everything from the log again, beside the live tables; nothing is sent twice')
+    .addHelpText('after', example([['session-ledger projections rebuild', '']]))
     .action(act(() => import('./commands/projectionsRebuild.js')));
 
   program
     .command('status')
     .description('the ledger at a glance: sessions, notices, irregular events')
+    .addHelpText('after', example([['session-ledger status', '']]))
     .action(act(() => import('./commands/status.js')));
 
   program

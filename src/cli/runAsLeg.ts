@@ -4,10 +4,11 @@ import { z } from 'zod';
 import { superviseLeg } from '../legs/superviseLeg.js';
 import type { LegReport, LegRequest } from '../legs/superviseLeg.js';
 import type { LegEnd } from '../process/legEnd.js';
-import type { Runtime } from '../library/runtime.js';
 import { runLeg } from '../process/runLeg.js';
 import { selfIdentity } from '../process/liveness.js';
-import { complainOf, withRuntime } from './context.js';
+import { catchStops } from '../process/stops.js';
+import type { Stops } from '../process/stops.js';
+import { announce, complainOf, withRuntime } from './context.js';
 import { EXIT } from './exit.js';
 import { complain, duration, meta, readOptions, usage, wholeNumber } from './invocation.js';
 import type { GlobalOptions } from './invocation.js';
@@ -36,6 +37,9 @@ export const runAsLeg = async (
   if (E.isLeft(templates)) return usage(templates.left);
   if (options.resumeOnTimeout !== undefined && options.timeout === undefined)
     return usage('--resume-on-timeout needs --timeout');
+  // Whoever reads our output may leave; the leg goes on, and its end is recorded.
+  process.stdout.removeAllListeners('error').on('error', () => undefined);
+  const stops = catchStops();
   return withRuntime(globals, async (runtime) => {
     const resolved = target._tag === 'resume' ? await resolveToResume(runtime, target.name) : E.right('');
     if (E.isLeft(resolved)) return resolved.left;
@@ -46,7 +50,7 @@ export const runAsLeg = async (
         ...runtime,
         ...runtime.settings,
         self: selfIdentity('local'),
-        runCommand: (env, onStarted) => runOnce(command, args, options, env, onStarted),
+        runCommand: (env, onStarted) => runOnce(command, args, options, stops, env, onStarted),
         intents: intents.right,
         announce: (sessionId) => announce(runtime, sessionId),
         announceObserver: async (beside, end, startedAt, endedAt) => {
@@ -76,6 +80,7 @@ const runOnce = async (
   command: string,
   args: readonly string[],
   options: LegOptions,
+  stops: Stops,
   env: Readonly<Record<string, string>>,
   onStarted: Parameters<typeof runLeg>[0]['onStarted'],
 ): Promise<LegEnd> =>
@@ -85,26 +90,10 @@ const runOnce = async (
     env: { ...process.env, ...env },
     marks: Object.entries(env).map(([name, value]) => `${name}=${value}`),
     watchOutput: options.requireOutput === true,
+    stops,
     onStarted,
     ...(options.timeout === undefined ? {} : { timeoutMs: options.timeout }),
   });
-
-/** The leg's own notice, and whatever else is owed for the session; what failed is said and stays owed. */
-const announce = async (runtime: Runtime, sessionId: string): Promise<void> => {
-  const state = await runtime.useCases.state(sessionId)();
-  if (E.isRight(state) && (state.right.session?.notify.length ?? 0) === 0) return;
-  const sent = await runtime.notices.deliver(sessionId)();
-  if (E.isLeft(sent)) {
-    complain(
-      0,
-      `a notice of session ${sessionId} is not sent yet: ${sent.left.message}; \`session-ledger deliver\` sends it`,
-    );
-    return;
-  }
-  for (const notice of sent.right.notices)
-    if (notice.result !== 'delivered')
-      complain(0, `a notice of session ${sessionId} was not delivered (${notice.result}): ${notice.detail}`);
-};
 
 const tellReport = (report: LegReport, json: boolean): number => {
   switch (report._tag) {

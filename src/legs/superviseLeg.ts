@@ -67,7 +67,9 @@ export type LegReport =
       readonly close: Outcome | null;
     };
 
-const CLOSE_RETRY_DELAYS_MS = [0, 100, 300, 1_000, 2_000];
+/** A close that the log does not take is tried again for so long, then spooled: whoever waits for the command waits for us. */
+const CLOSE_RETRY_MS = 4_000;
+const CLOSE_PAUSE_MS = 200;
 
 export const superviseLeg = async (ports: LegPorts, request: LegRequest): Promise<LegReport> => {
   const started = await start(ports, request);
@@ -145,16 +147,15 @@ const lead = async (ports: LegPorts, request: LegRequest, opened: Done): Promise
   let triesLeft = request.resumeOnTimeout;
   for (;;) {
     const current = leg;
-    let recorded: Promise<unknown> = Promise.resolve();
     const end = await ports.runCommand(variables(sessionId, branchId, current), (child) => {
-      recorded = ports.useCases.recordActivity(
+      // Not waited for: a log in trouble must not hold the leg up, and what comes too late is refused.
+      void ports.useCases.recordActivity(
         sessionId,
         { leg: current, child },
         legContext(ports, sessionId, current),
       )();
     });
     const endedAt = ports.now();
-    await recorded;
     if (end.status === 'timed_out' && triesLeft > 0 && !end.stopRequested) {
       const next = await tryAgain(ports, sessionId, current, end);
       if (next !== null) {
@@ -218,9 +219,8 @@ const closeLeg = async (
     source: 'cli.run',
   };
   const context = { ...legContext(ports, sessionId, leg), commandId: ports.newId() };
-  let problem = '';
-  for (const pause of CLOSE_RETRY_DELAYS_MS) {
-    await delay(pause);
+  const deadline = Date.now() + CLOSE_RETRY_MS;
+  for (;;) {
     const closed = await ports.useCases.changeStatus(sessionId, change, context)();
     if (E.isRight(closed)) {
       tellClose(ports, sessionId, leg, end, closed.right);
@@ -232,10 +232,12 @@ const closeLeg = async (
       );
       return null;
     }
-    problem = closed.left.message;
+    if (Date.now() > deadline) {
+      spool(ports, closed.left.message, { storeKey: ports.storeKey, sessionId, change, context });
+      return null;
+    }
+    await delay(CLOSE_PAUSE_MS);
   }
-  spool(ports, problem, { storeKey: ports.storeKey, sessionId, change, context });
-  return null;
 };
 
 const spool = (ports: LegPorts, problem: string, close: Parameters<typeof spoolClose>[1]): void => {

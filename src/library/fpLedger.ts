@@ -173,26 +173,30 @@ const makeFpLedger = (runtime: Runtime): FpLedger => {
         ...guards
       },
     ) =>
-      useCases.changeStatus(
+      announced(
+        runtime,
         sessionId,
-        {
-          to: status,
-          leg,
-          reason: {
-            code:
-              reason ?? (isTerminal(status) ? defaultReasonFor(status, exit?.code ?? null) : STARTED.code),
-            summary,
+        useCases.changeStatus(
+          sessionId,
+          {
+            to: status,
+            leg,
+            reason: {
+              code:
+                reason ?? (isTerminal(status) ? defaultReasonFor(status, exit?.code ?? null) : STARTED.code),
+              summary,
+            },
+            endedAt: runtime.now(),
+            exit,
+            evidence,
+            artifacts: [...artifacts],
+            override: override ?? null,
+            yields: false,
+            source: 'library.close',
+            ...pins(guards),
           },
-          endedAt: runtime.now(),
-          exit,
-          evidence,
-          artifacts: [...artifacts],
-          override: override ?? null,
-          yields: false,
-          source: 'library.close',
-          ...pins(guards),
-        },
-        context(guards),
+          context(guards),
+        ),
       ),
     reopen: (
       sessionId,
@@ -247,6 +251,17 @@ const makeFpLedger = (runtime: Runtime): FpLedger => {
     dispose: runtime.close,
   };
 };
+
+/** A session that a close has ended is announced right away; what fails stays owed, and does not fail the close. */
+const announced =
+  (runtime: Runtime, sessionId: string, close: Answer<Outcome>): Answer<Outcome> =>
+  async () => {
+    const closed = await close();
+    if (E.isLeft(closed) || closed.right.outcome !== 'applied' || !closed.right.changed) return closed;
+    const sent = await runtime.notices.announce(sessionId)();
+    if (E.isLeft(sent)) runtime.logger.warn({ sessionId, problem: sent.left }, 'a notice is not sent yet');
+    return closed;
+  };
 
 const STARTED = { code: 'run.started.ok', summary: '' };
 

@@ -2,7 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js';
 import type * as TE from 'fp-ts/lib/TaskEither.js';
 import { deliver } from '../delivery/deliver.js';
-import type { DeliverySummary } from '../delivery/deliver.js';
+import type { DeliverySummary, NoticeReport } from '../delivery/deliver.js';
 import { attemptExec } from '../delivery/exec.js';
 import { proveIntent, signIntent } from '../delivery/intent.js';
 import type { Place } from '../delivery/intent.js';
@@ -10,7 +10,9 @@ import { machineKey } from '../delivery/machineKey.js';
 import type { MachineKey } from '../delivery/machineKey.js';
 import { sealEnvelope } from '../domain/envelope.js';
 import type { NotifyIntent } from '../domain/events.js';
+import type { ProcessIdentity } from '../domain/processIdentity.js';
 import { elapsed } from '../domain/time.js';
+import type { LedgerError } from '../ledger/outcome.js';
 import type { Beside } from '../legs/superviseLeg.js';
 import type { LegEnd } from '../process/legEnd.js';
 import { hostFacts, selfIdentity } from '../process/liveness.js';
@@ -31,6 +33,10 @@ export interface Notices {
     templates: readonly string[],
   ) => TE.TaskEither<RuntimeError, (sessionId: string) => readonly NotifyIntent[]>;
   readonly deliver: (sessionId?: string) => TE.TaskEither<RuntimeError, DeliverySummary>;
+  /** Sends what is owed for a session that has just ended; looks for it only when a leg asked to be announced. */
+  readonly announce: (
+    sessionId: string,
+  ) => TE.TaskEither<RuntimeError | LedgerError, readonly NoticeReport[]>;
   /** How many of the owed notices are meant for here and not proven by this machine's key. */
   readonly refused: () => TE.TaskEither<RuntimeError, number>;
   /** Runs the templates directly, best effort; gives the errors of those that failed. */
@@ -40,7 +46,7 @@ export interface Notices {
   ) => Promise<readonly string[]>;
 }
 
-type Base = Pick<Runtime, 'settings' | 'log' | 'readModel' | 'now' | 'newId' | 'judgeLeg'>;
+type Base = Pick<Runtime, 'settings' | 'log' | 'useCases' | 'readModel' | 'now' | 'newId' | 'judgeLeg'>;
 
 export const makeNotices = (base: Base): Notices => {
   const { settings, log, now, newId } = base;
@@ -49,6 +55,26 @@ export const makeNotices = (base: Base): Notices => {
     return E.isLeft(made) ? E.left({ _tag: 'Configuration', message: made.left }) : made;
   };
   const exec = { runBounded, stateDir: settings.stateDir, env: process.env };
+
+  const send: Notices['deliver'] = (sessionId) => async () => {
+    const model = await base.readModel();
+    if (E.isLeft(model)) return model;
+    const made = key();
+    if (E.isLeft(made)) return made;
+    const ports = {
+      ...exec,
+      log,
+      queue: model.right,
+      key: made.right,
+      place: place(),
+      self: selfIdentity('local'),
+      judge: (owner: ProcessIdentity | null) => base.judgeLeg(owner, null),
+      now,
+      newId,
+      actor: settings.actor,
+    };
+    return deliver(ports, sessionId)();
+  };
 
   return {
     intents: (templates) => () => {
@@ -63,26 +89,13 @@ export const makeNotices = (base: Base): Notices => {
             ),
       );
     },
-    deliver: (sessionId) => async () => {
-      const model = await base.readModel();
-      if (E.isLeft(model)) return model;
-      const made = key();
-      if (E.isLeft(made)) return made;
-      return deliver(
-        {
-          ...exec,
-          log,
-          queue: model.right,
-          key: made.right,
-          place: place(),
-          self: selfIdentity('local'),
-          judge: (owner) => base.judgeLeg(owner, null),
-          now,
-          newId,
-          actor: settings.actor,
-        },
-        sessionId,
-      )();
+    deliver: send,
+    announce: (sessionId) => async () => {
+      const state = await base.useCases.state(sessionId)();
+      if (E.isLeft(state)) return state;
+      if ((state.right.session?.notify.length ?? 0) === 0) return E.right([]);
+      const sent = await send(sessionId)();
+      return E.isLeft(sent) ? sent : E.right(sent.right.notices);
     },
     refused: () => async () => {
       const model = await base.readModel();

@@ -61,11 +61,10 @@ export const openRuntime =
         return E.isLeft(row) || row.right === null ? E.right(null) : E.right(row.right);
       },
     });
-    const base = { settings, log, readModel, now, newId, judgeLeg: judge };
+    const base = { settings, log, useCases, readModel, now, newId, judgeLeg: judge };
     return E.right({
       ...base,
       logger,
-      useCases,
       notices: makeNotices(base),
       close: async () => {
         const loaded = await model;

@@ -84,6 +84,13 @@ const stopped = ({
   return { status: 'cancelled', reasonCode: `run.cancelled.${cause}`, reasonSummary, exitCode };
 };
 
+/** The stop came before the command was started, and it is not started any more. */
+export const stoppedBeforeStart = (stop: StopRequest): LegEnd => ({
+  ...stopped(stop),
+  exit: null,
+  stopRequested: true,
+});
+
 export const timedOut = (exit: Exit | null, timeoutMs: number, stopRequested: boolean): LegEnd => ({
   status: 'timed_out',
   reasonCode: 'run.timed_out.deadline',

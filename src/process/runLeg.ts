@@ -5,10 +5,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Exit } from '../domain/events.js';
 import type { ProcessIdentity } from '../domain/processIdentity.js';
 import { carriersOf, descendantsOf, endAll, signal } from './descendants.js';
-import { judgeEnd, notStarted, timedOut } from './legEnd.js';
-import type { LegEnd, StopRequest, StopSignal } from './legEnd.js';
+import { judgeEnd, notStarted, stoppedBeforeStart, timedOut } from './legEnd.js';
+import type { LegEnd, StopRequest } from './legEnd.js';
 import { identify } from './liveness.js';
-import { hasTerminal, inForeground, rememberTerminal } from './terminal.js';
+import type { Stops } from './stops.js';
+import { hasTerminal, rememberTerminal } from './terminal.js';
 
 export interface RunLegOptions {
   readonly command: string;
@@ -21,18 +22,18 @@ export interface RunLegOptions {
   readonly graceMs?: number;
   /** Stdout goes through this program, which notices whether there was any. */
   readonly watchOutput: boolean;
+  readonly stops: Stops;
   readonly onStarted: (child: ProcessIdentity) => void;
 }
 
 const GRACE_MS = 5_000;
 /** Output that a command left in the pipe is read for so long after its exit; a background child may hold the pipe for ever. */
 const DRAIN_MS = 100;
-const STOP_SIGNALS: readonly StopSignal[] = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'];
-/** Ctrl-C and Ctrl-\ are told by the terminal to the whole foreground group; forwarding would tell them twice. */
-const TERMINAL_SIGNALS: ReadonlySet<StopSignal> = new Set(['SIGINT', 'SIGQUIT']);
 
 export const runLeg = async (options: RunLegOptions): Promise<LegEnd> => {
-  const { command, args, env, timeoutMs } = options;
+  const { command, args, env, timeoutMs, stops } = options;
+  const asked = stops.first();
+  if (asked !== null) return stoppedBeforeStart(asked);
   const shared = hasTerminal();
   const giveBack = rememberTerminal();
   let child: ChildProcess;
@@ -46,7 +47,9 @@ export const runLeg = async (options: RunLegOptions): Promise<LegEnd> => {
     return notStarted(command, error as NodeJS.ErrnoException);
   }
   const output = passOn(child);
-  const stops = forwardSignals(child, shared);
+  const release = stops.onStop((request) => {
+    forward(child, shared, request);
+  });
   const clock = makeClock(child, options);
   try {
     const ended = await exitOf(child, options.onStarted);
@@ -58,7 +61,7 @@ export const runLeg = async (options: RunLegOptions): Promise<LegEnd> => {
     if (clock.expired()) return timedOut(ended, timeoutMs ?? 0, stops.first() !== null);
     return judgeEnd(ended, stops.first(), options.watchOutput && output.bytes() === 0);
   } finally {
-    stops.remove();
+    release();
   }
 };
 
@@ -84,11 +87,10 @@ const passOn = (child: ChildProcess) => {
   stdout?.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
     // A reader that has gone away is no reason to stop the leg; what it says is then only counted.
-    if (process.stdout.writable && !process.stdout.write(chunk)) {
-      stdout.pause();
-      process.stdout.once('drain', () => stdout.resume());
-    }
+    if (process.stdout.writable && !process.stdout.write(chunk)) stdout.pause();
   });
+  const resume = () => stdout?.resume();
+  process.stdout.on('drain', resume).on('close', resume);
   const ended = new Promise<void>((resolve) => {
     if (stdout === null) resolve();
     else stdout.once('close', resolve);
@@ -99,30 +101,15 @@ const passOn = (child: ChildProcess) => {
       if (stdout === null) return;
       await Promise.race([ended, delay(DRAIN_MS, undefined, { ref: false })]);
       stdout.destroy();
+      process.stdout.off('drain', resume).off('close', resume);
     },
   };
 };
 
 /** Ours are the command's: told to its group when it has one, to itself when it shares ours. */
-const forwardSignals = (child: ChildProcess, shared: boolean) => {
-  let first: StopRequest | null = null;
-  const handlers = STOP_SIGNALS.map((name) => {
-    const handler = () => {
-      const atTerminal = shared && TERMINAL_SIGNALS.has(name) && inForeground();
-      first ??= { signal: name, atTerminal };
-      if (child.pid === undefined || atTerminal) return;
-      if (shared) signal(child.pid, name);
-      else signal(-child.pid, name);
-    };
-    process.on(name, handler);
-    return () => process.off(name, handler);
-  });
-  return {
-    first: () => first,
-    remove: () => {
-      for (const remove of handlers) remove();
-    },
-  };
+const forward = (child: ChildProcess, shared: boolean, { signal: name, atTerminal }: StopRequest): void => {
+  if (child.pid === undefined || atTerminal) return;
+  signal(shared ? child.pid : -child.pid, name);
 };
 
 /** Ends the command and everything that came of it when its time is over. */

@@ -134,6 +134,21 @@ describe('a leg', () => {
     },
   );
 
+  it('is not started any more when the stop comes before its command', async () => {
+    const c = cli();
+    // Asks itself to stop as soon as somebody listens for it.
+    writeFileSync(
+      join(c.directory, 'stop.mjs'),
+      `process.on('newListener', (name) => { if (name === 'SIGTERM') setImmediate(() => process.kill(process.pid, 'SIGTERM')); });`,
+    );
+    const leg = c.start(['run', '--session', 's', '--', 'touch', join(c.directory, 'started')], {
+      env: { ...c.env, NODE_OPTIONS: `--import ${join(c.directory, 'stop.mjs')}` },
+    });
+    expect((await leg.ended).code).toBe(143);
+    expect(existsSync(join(c.directory, 'started'))).toBe(false);
+    expect(await show(c, 's')).toMatchObject({ status: 'cancelled', reasonCode: 'run.cancelled.sigterm' });
+  });
+
   it('that handles the signal is judged by its own exit code', async () => {
     const c = cli();
     const leg = await startWaiting(
@@ -184,6 +199,25 @@ describe('a leg', () => {
       'StatusChanged',
     ]);
     expect(await show(c, 's')).toMatchObject({ status: 'completed', leg: 2 });
+  });
+});
+
+describe('a leg whose reader has left', () => {
+  it('goes on, and its end is recorded', async () => {
+    const c = cli();
+    const leg = c.start([
+      'run',
+      '--session',
+      's',
+      '--require-output',
+      '--',
+      'sh',
+      '-c',
+      'yes | head -c 3000000; exit 3',
+    ]);
+    leg.child.stdout!.destroy();
+    expect((await leg.ended).code).toBe(3);
+    expect(await show(c, 's')).toMatchObject({ status: 'failed', reasonSummary: 'exit code 3' });
   });
 });
 
@@ -302,7 +336,7 @@ describe('resuming', () => {
       stderr: expect.stringMatching(/is cancelled already.*changes nothing/) as string,
     });
     expect(await history(c, 's')).toHaveLength(count);
-    // The notice that the operator's close owed is sent by the leg that still lives.
+    // Sent once, by the operator's close.
     expect(told(c)).toMatchObject([{ status: 'cancelled' }]);
   });
 
@@ -425,6 +459,19 @@ describe('a log in trouble', () => {
 });
 
 describe('notices', () => {
+  it('of a session whose legs are run by others are sent by the close that ends it', async () => {
+    const c = cli();
+    await c.run('open', '--session', 's', ...notify(c));
+    await c.run('close', 's', '--leg', '1', '--status', 'completed');
+    expect(told(c)).toMatchObject([{ status: 'completed' }]);
+    await c.run('reopen', 's', ...notify(c));
+    expect(await c.run('close', 's', '--leg', '2', '--status', 'failed')).toMatchObject({
+      code: 0,
+      stderr: '',
+    });
+    expect(told(c).map(({ leg }) => leg)).toEqual([1, 2]);
+  });
+
   it.each([
     ["echo 'unbalanced", /unbalanced quote '/],
     ['echo a | cat', /unquoted pipe \|/],

@@ -4,9 +4,8 @@ import { z } from 'zod';
 import { complainOf, withRuntime } from '../context.js';
 import { instant } from '../invocation.js';
 import type { Handler } from '../invocation.js';
-import { out, outJson, printTable } from '../print.js';
+import { idsFor, out, outJson, printTable, when } from '../print.js';
 import { csv } from '../render/csv.js';
-import { local } from '../render/time.js';
 import { withOptions } from '../runAsLeg.js';
 
 const Options = z.strictObject({
@@ -41,6 +40,7 @@ export const run: Handler = ({ globals, options }) =>
       const found = await model.right.overrides(filter)();
       if (E.isLeft(found)) return complainOf(found.left);
       const rows = found.right;
+      const shown = idsFor(rows.map((row) => row.sessionId));
       switch (format ?? (globals.json ? 'json' : 'table')) {
         case 'json':
           outJson(rows);
@@ -57,8 +57,8 @@ export const run: Handler = ({ globals, options }) =>
           printTable(
             ['WHEN', 'SESSION', 'BRANCH', 'LEG', 'FROM', 'TO', 'ACTOR', 'WHY'],
             rows.map((row) => [
-              local(row.at),
-              row.sessionId + (row.pruned ? ' (pruned)' : ''),
+              when(row.at),
+              shown(row.sessionId) + (row.pruned ? ' (pruned)' : ''),
               row.branchId === row.sessionId ? '' : row.branchId,
               String(row.leg),
               row.from,

@@ -4,8 +4,7 @@ import { z } from 'zod';
 import { complainOf, withRuntime } from '../context.js';
 import { instant } from '../invocation.js';
 import type { Handler } from '../invocation.js';
-import { outJson, printTable } from '../print.js';
-import { local } from '../render/time.js';
+import { idsFor, outJson, printTable, when, who } from '../print.js';
 import { withOptions } from '../runAsLeg.js';
 
 const Options = z.strictObject({
@@ -21,18 +20,19 @@ export const run: Handler = ({ globals, options }) =>
       if (E.isLeft(model)) return complainOf(model.left);
       const found = await model.right.rejections(filter)();
       if (E.isLeft(found)) return complainOf(found.left);
+      const shown = idsFor(found.right.map((row) => row.sessionId));
       if (globals.json) outJson(found.right);
       else
         printTable(
           ['WHEN', 'SESSION', 'STATUS', 'ATTEMPTED', 'REASON', 'SOURCE', 'ACTOR'],
           found.right.map((row) => [
-            local(row.at),
-            row.sessionId,
+            when(row.at),
+            shown(row.sessionId),
             row.from,
             row.attempted,
             row.reasonCode,
             row.source,
-            `${row.actor.type}:${row.actor.id}`,
+            who(row.actor),
           ]),
         );
       return 0;

@@ -3,7 +3,7 @@ import * as E from 'fp-ts/lib/Either.js';
 import { z } from 'zod';
 import { defaultReasonFor, unregisteredReason } from '../../domain/reasons.js';
 import { isTerminal } from '../../domain/status.js';
-import { commandContext, complainOf, withRuntime } from '../context.js';
+import { announce, commandContext, complainOf, withRuntime } from '../context.js';
 import { guards, notBlank, readOptions, status, usage, wholeNumber } from '../invocation.js';
 import type { Handler } from '../invocation.js';
 import { tellOutcome } from '../print.js';
@@ -61,6 +61,8 @@ export const run: Handler = async ({ globals, args, options }) => {
       commandContext(runtime, given.commandId),
     )();
     if (E.isLeft(closed)) return complainOf(closed.left);
-    return tellOutcome(closed.right, session.right, to, globals.json);
+    const told = tellOutcome(closed.right, session.right, to, globals.json);
+    if (closed.right.outcome === 'applied' && closed.right.changed) await announce(runtime, session.right);
+    return told;
   });
 };

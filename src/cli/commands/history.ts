@@ -10,9 +10,8 @@ import type { Runtime } from '../../library/runtime.js';
 import { complainOf, withRuntime } from '../context.js';
 import { untilInterrupted } from '../interrupt.js';
 import type { Handler } from '../invocation.js';
-import { out, outJson, outJsonLine, printTable } from '../print.js';
+import { out, outJson, outJsonLine, printTable, when, who } from '../print.js';
 import { visible } from '../render/text.js';
-import { local } from '../render/time.js';
 import { resolveSession } from '../resolve.js';
 import { withOptions } from '../runAsLeg.js';
 
@@ -68,12 +67,12 @@ const HEADERS = ['REV', 'WHEN', 'LEG', 'EVENT', 'FROM', 'TO', 'REASON', 'WHO', '
 
 const cells = (entry: HistoryEntry): readonly string[] => [
   String(entry.revision),
-  local(entry.at),
+  when(entry.at),
   entry.leg === null ? '' : String(entry.leg),
   entry.irregular === null ? entry.type : `${visible(entry.type)} (irregular)`,
   entry.from ?? '',
   entry.to ?? '',
   [entry.reasonCode ?? '', visible(entry.reasonSummary ?? '')].filter((text) => text !== '').join(': '),
-  entry.override?.actor ?? (entry.actor === null ? '' : `${entry.actor.type}:${entry.actor.id}`),
+  entry.override?.actor ?? (entry.actor === null ? '' : who(entry.actor)),
   entry.irregular ?? entry.override?.justification ?? '',
 ];

@@ -4,8 +4,7 @@ import { z } from 'zod';
 import { complainOf, withRuntime } from '../context.js';
 import { id, instant, status, wholeNumber } from '../invocation.js';
 import type { Handler } from '../invocation.js';
-import { outJson, printTable } from '../print.js';
-import { shortIds } from '../render/ids.js';
+import { idsFor, outJson, printTable } from '../print.js';
 import { relative, span } from '../render/time.js';
 import { withOptions } from '../runAsLeg.js';
 
@@ -29,11 +28,11 @@ export const run: Handler = ({ globals, options }) =>
         return 0;
       }
       const now = Date.now();
-      const short = shortIds(rows.map((row) => row.sessionId));
+      const shown = idsFor(rows.map((row) => row.sessionId));
       printTable(
         ['SESSION', 'BRANCH', 'STATUS', 'LEGS', 'LEG RAN', 'LEG STARTED', 'REASON'],
         rows.map((row) => [
-          short.get(row.sessionId) ?? row.sessionId,
+          shown(row.sessionId),
           row.branchId === row.sessionId ? '' : row.branchId,
           row.status,
           String(row.legCount),

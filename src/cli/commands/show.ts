@@ -5,9 +5,9 @@ import { sessionStream } from '../../domain/ids.js';
 import { asLedgerError } from '../../ledger/execute.js';
 import { complainOf, withRuntime } from '../context.js';
 import type { Handler } from '../invocation.js';
-import { out, outJson, printTable } from '../print.js';
+import { out, outJson, printTable, when } from '../print.js';
 import { visible } from '../render/text.js';
-import { local, relative, span } from '../render/time.js';
+import { relative, span } from '../render/time.js';
 import { resolveSession } from '../resolve.js';
 
 export const run: Handler = ({ globals, args }) =>
@@ -39,7 +39,7 @@ export const run: Handler = ({ globals, args }) =>
     field('branch', row.branchId);
     field('status', row.endedAt === null ? row.status : `${row.status} ${relative(row.endedAt, now)}`);
     field('reason', [row.reasonCode, visible(row.reasonSummary)].filter((text) => text !== '').join(': '));
-    field('started', `${local(row.startedAt)} (${relative(row.startedAt, now)})`);
+    field('started', `${when(row.startedAt)} (${relative(row.startedAt, now)})`);
     field('this leg', `leg ${row.leg} of ${row.legCount}, started ${relative(row.legStartedAt, now)}`);
     if (row.endedAt === null) {
       const verdict = runtime.judgeLeg(row.process, state.right.session?.child ?? null);
@@ -56,7 +56,7 @@ export const run: Handler = ({ globals, args }) =>
       legsOf(session.right, read.right).map((leg) => [
         String(leg.leg),
         leg.how,
-        local(leg.startedAt),
+        when(leg.startedAt),
         span(
           leg.durationMs ??
             Date.parse(leg.endedAt ?? new Date(now).toISOString()) - Date.parse(leg.startedAt),

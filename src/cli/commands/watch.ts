@@ -7,9 +7,8 @@ import type { Runtime } from '../../library/runtime.js';
 import { complainOf, withRuntime } from '../context.js';
 import { untilInterrupted } from '../interrupt.js';
 import type { Handler } from '../invocation.js';
-import { out, outJsonLine } from '../print.js';
+import { out, outJsonLine, when } from '../print.js';
 import { visible } from '../render/text.js';
-import { local } from '../render/time.js';
 import { resolveSession } from '../resolve.js';
 
 export const run: Handler = ({ globals, args }) =>
@@ -76,7 +75,7 @@ const stateBefore = async (runtime: Runtime, sessionId: string, revision: number
 
 const line = (sessionId: string, { at, leg, from, to, reason, override }: Change): string =>
   [
-    local(at),
+    when(at),
     sessionId,
     `leg ${leg}`,
     `${from ?? 'new'} → ${to}`,

@@ -29,13 +29,15 @@ export const relative = (at: string, now: number): string => {
   return ms > 0 ? `${span(ms)} ago` : `in ${span(-ms)}`;
 };
 
-/** `2026-01-31 09:30:00 +01:00` in the time zone of this process. */
-export const local = (at: string): string => {
+/** `2026-01-31 09:30:00` in the time zone of this process; with its offset, `+01:00`, where nobody can be asked for it. */
+export const local = (at: string, withOffset: boolean): string => {
   const date = new Date(at);
   const offset = -date.getTimezoneOffset();
   const shifted = new Date(date.getTime() + offset * 60_000).toISOString();
+  const clock = `${shifted.slice(0, 10)} ${shifted.slice(11, 19)}`;
+  if (!withOffset) return clock;
   const two = (number: number) => String(number).padStart(2, '0');
   const sign = offset < 0 ? '-' : '+';
   const zone = `${sign}${two(Math.floor(Math.abs(offset) / 60))}:${two(Math.abs(offset) % 60)}`;
-  return `${shifted.slice(0, 10)} ${shifted.slice(11, 19)} ${zone}`;
+  return `${clock} ${zone}`;
 };

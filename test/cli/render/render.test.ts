@@ -84,7 +84,10 @@ describe('times', () => {
     expect(relative('2026-01-01T00:00:00.000Z', now)).toBe('10 s ago');
     expect(relative('2026-01-01T00:00:12.000Z', now)).toBe('in 2 s');
     expect(relative('2026-01-01T00:00:10.200Z', now)).toBe('just now');
-    expect(local('2026-01-01T00:00:00.000Z')).toMatch(/^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d\d:\d\d$/);
+    expect(local('2026-01-01T00:00:00.000Z', true)).toMatch(
+      /^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d\d:\d\d$/,
+    );
+    expect(local('2026-01-01T00:00:00.000Z', false)).toMatch(/^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d$/);
   });
 
   it.each([

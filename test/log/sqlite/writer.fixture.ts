@@ -1,5 +1,5 @@
 /**
- * A process that appends: `writer.mjs FILE STREAM COUNT [STEP]`. Prints `ack REVISION` after each acknowledged append.
+ * A process that appends: `writer.mjs FILE STREAM COUNT [STEP]`. Prints `ack EVENT_ID` after each acknowledged append.
  * With a step's name it kills itself there, with SIGKILL, the first time it gets there after the line `go` was printed.
  */
 import { writeSync } from 'node:fs';
@@ -17,7 +17,7 @@ const log = opened.right;
 // Synchronous, so that what was said before a SIGKILL has been said.
 const say = (line: string) => writeSync(1, `${line}\n`);
 say('go');
-let longest = 0;
+const from = Date.now();
 const waits: number[] = [];
 for (let n = 0; n < Number(count);) {
   const began = performance.now();
@@ -33,11 +33,10 @@ for (let n = 0; n < Number(count);) {
   };
   const appended = await log.append(stream, [event], expected)();
   if (appended._tag === 'Right') {
-    say(`ack ${appended.right.revision} ${event.eventId}`);
+    say(`ack ${event.eventId}`);
     n += 1;
     waits.push(performance.now() - began);
   } else if (appended.left._tag !== 'WrongExpectedRevision') throw new Error(JSON.stringify(appended.left));
-  longest = Math.max(longest, performance.now() - began);
 }
-say(`waits ${JSON.stringify(waits)}`);
+say(`report ${JSON.stringify({ waits, from, to: Date.now() })}`);
 await log.close();
