@@ -104,9 +104,12 @@ export const openFile = async (path: string): Promise<E.Either<string, Database.
 };
 
 const prepare = (db: Database.Database, path: string): string | null => {
-  const applicationId = db.pragma('application_id', { simple: true }) as number;
-  const version = db.pragma('user_version', { simple: true }) as number;
-  const tables = db.prepare('SELECT count(*) FROM sqlite_schema').pluck().get() as number;
+  // In one transaction: a file that another process makes meanwhile would look like somebody else's.
+  const { applicationId, tables, version } = db.transaction(() => ({
+    applicationId: db.pragma('application_id', { simple: true }) as number,
+    tables: db.prepare('SELECT count(*) FROM sqlite_schema').pluck().get() as number,
+    version: db.pragma('user_version', { simple: true }) as number,
+  }))();
   if (applicationId !== APPLICATION_ID && (applicationId !== 0 || tables > 0))
     return `${path} is not a read model of session-ledger: it was left untouched; name another directory with --state-dir`;
   if (version > VERSION)

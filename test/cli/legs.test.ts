@@ -113,7 +113,7 @@ describe('a leg', () => {
       '--',
       'sh',
       '-c',
-      `sleep 100 & echo $! > ${pidFile}; echo done`,
+      `sleep 100 2> /dev/null & echo $! > ${pidFile}; echo done`,
     );
     expect(ended).toMatchObject({ code: 0, stdout: 'done\n' });
     process.kill(Number(readFileSync(pidFile, 'utf8')), 'SIGKILL');

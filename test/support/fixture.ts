@@ -1,7 +1,7 @@
 /** Programs for tests that need real processes: bundled from TypeScript, so that the oldest Node runs them. */
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { mkdirSync, mkdtempSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 
@@ -34,6 +34,8 @@ export interface Running {
   readonly child: ChildProcess;
   readonly ended: Promise<Ended>;
   readonly stdout: () => string;
+  /** Throws, with what it said, when the program has ended already. */
+  readonly expectAlive: () => void;
 }
 
 /** Starts a program of Node's and collects what it says. */
@@ -56,7 +58,16 @@ export const start = (
       resolve({ code, signal, stdout, stderr });
     });
   });
-  return { child, ended, stdout: () => stdout };
+  const expectAlive = () => {
+    if (child.exitCode !== null) throw new Error(`it ended with exit code ${child.exitCode}: ${stderr}`);
+  };
+  return { child, ended, stdout: () => stdout, expectAlive };
+};
+
+/** Whether a process listens for SIGINT: from then on it can be interrupted in order (Linux: proc(5), SigCgt). */
+export const interruptible = (pid: number | undefined): boolean => {
+  const mask = /^SigCgt:\s*([0-9a-f]+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? '0';
+  return (BigInt(`0x${mask}`) & 2n) !== 0n;
 };
 
 /** Waits until something is so; the limit only keeps a hang from lasting for ever. */

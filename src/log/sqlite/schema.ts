@@ -113,13 +113,16 @@ const inspect = (path: string, known: number): OpenError | null => {
 const open = (path: string, migrations: readonly string[], synchronous: 'FULL' | 'NORMAL'): Opened => {
   const db = new Database(path, { timeout: 0 });
   try {
-    const applicationId = db.pragma('application_id', { simple: true }) as number;
-    const tables = db.prepare('SELECT count(*) FROM sqlite_schema').pluck().get() as number;
+    // In one transaction: a file that another process makes meanwhile would look like somebody else's.
+    const { applicationId, tables, version } = db.transaction(() => ({
+      applicationId: db.pragma('application_id', { simple: true }) as number,
+      tables: db.prepare('SELECT count(*) FROM sqlite_schema').pluck().get() as number,
+      version: db.pragma('user_version', { simple: true }) as number,
+    }))();
     if (applicationId !== APPLICATION_ID && (applicationId !== 0 || tables > 0)) {
       db.close();
       return E.left({ _tag: 'ForeignFile', path, what: "another program's database" });
     }
-    const version = db.pragma('user_version', { simple: true }) as number;
     if (version > migrations.length) {
       db.close();
       return E.left({ _tag: 'NewerVersion', path, found: version, known: migrations.length });

@@ -119,7 +119,10 @@ describe('many processes on one file', () => {
       const path = join(temporaryDirectory(), 'ledger.db');
       // So many that none of them is done before the victims are dead.
       const others = [0, 1, 2].map((n) => start(writer, [path, `session-${n}`, '1000000']));
-      await until(() => others.every((other) => other.stdout().includes('ack')));
+      await until(() => {
+        for (const other of others) other.expectAlive();
+        return others.every((other) => other.stdout().includes('ack'));
+      });
       const victims = await Promise.all(
         [3, 4].map((n) => start(writer, [path, `session-${n}`, '1000000', step]).ended),
       );
