@@ -1,5 +1,6 @@
 /** Opens what a command needs, drains the spool, runs it, closes; errors become one line and an exit code. */
 import * as E from 'fp-ts/lib/Either.js';
+import type * as TE from 'fp-ts/lib/TaskEither.js';
 import { resolveSettings } from '../config/settings.js';
 import type { Settings } from '../config/settings.js';
 import type { CommandContext } from '../domain/commands.js';
@@ -10,6 +11,8 @@ import { makeLogger } from '../library/logger.js';
 import type { LogLevel } from '../library/logger.js';
 import { openRuntime } from '../library/runtime.js';
 import type { Runtime, RuntimeError } from '../library/runtime.js';
+import type { LogUnavailable } from '../log/port.js';
+import type { ReadModel } from '../projector/model.js';
 import { EXIT } from './exit.js';
 import { complain } from './invocation.js';
 import type { GlobalOptions } from './invocation.js';
@@ -35,6 +38,19 @@ export const withRuntime = async (
     await runtime.close();
   }
 };
+
+/** Asks the read model, and tells what it answers; both answer the exit code. */
+export const withAnswer = <A>(
+  globals: GlobalOptions,
+  ask: (model: ReadModel) => TE.TaskEither<LogUnavailable, A>,
+  tell: (answer: A, runtime: Runtime) => number | Promise<number>,
+): Promise<number> =>
+  withRuntime(globals, async (runtime) => {
+    const model = await runtime.readModel();
+    if (E.isLeft(model)) return complainOf(model.left);
+    const answer = await ask(model.right)();
+    return E.isLeft(answer) ? complainOf(answer.left) : tell(answer.right, runtime);
+  });
 
 /** Closes that an earlier command had to leave on disk go first. */
 const drain = async ({ settings, useCases, logger }: Runtime): Promise<void> => {

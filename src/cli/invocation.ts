@@ -1,6 +1,6 @@
 /** One call of a command as commander parsed it: still text, checked by the command's own zod schema. */
 import * as E from 'fp-ts/lib/Either.js';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { MetadataPatch } from '../domain/events.js';
 import { Id, Uuid } from '../domain/ids.js';
 import { Status } from '../domain/status.js';

@@ -80,7 +80,7 @@ const sentence = (done: Extract<Outcome, { outcome: 'applied' | 'observing' | 't
   }
 };
 
-const onTerminal = (): boolean => process.stdout.isTTY === true;
+export const onTerminal = (): boolean => process.stdout.isTTY === true;
 
 /** A time as it stands in a table. */
 export const when = (at: string): string => local(at, !onTerminal());

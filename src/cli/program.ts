@@ -208,7 +208,7 @@ export const buildProgram = (finish: (exitCode: number) => void): Command => {
     .option('--status <status>', STATUSES.join(', '))
     .option('--branch <name>', 'sessions of this branch')
     .option('--since <time>', 'legs started since: 2026-01-31, 2026-01-31T09:30:00Z, or 24h')
-    .option('--limit <n>', 'at most this many', '50')
+    .option('--limit <n>', 'at most this many (default: 50 on a terminal, all elsewhere)')
     .addHelpText(
       'after',
       example([

@@ -1,6 +1,6 @@
 /** What `run` and `resume` share: options, the ports of a supervised leg, and how its end is told. */
 import * as E from 'fp-ts/lib/Either.js';
-import { z } from 'zod';
+import * as z from 'zod';
 import { superviseLeg } from '../legs/superviseLeg.js';
 import type { LegReport, LegRequest } from '../legs/superviseLeg.js';
 import type { LegEnd } from '../process/legEnd.js';

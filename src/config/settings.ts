@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 import * as E from 'fp-ts/lib/Either.js';
-import { z } from 'zod';
+import * as z from 'zod';
 import { firstProblem } from '../domain/events.js';
 import type { Actor } from '../domain/events.js';
 import { buildReasonRegistry } from '../domain/reasons.js';

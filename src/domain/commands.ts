@@ -1,6 +1,6 @@
 /** What may be asked of a session, and the check every command passes before anything is read (design §5, step 1). */
 import * as E from 'fp-ts/lib/Either.js';
-import { z } from 'zod';
+import * as z from 'zod';
 import {
   Actor,
   Correlation,

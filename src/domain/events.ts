@@ -1,6 +1,6 @@
 /** The events of design §4: one zod schema a type, used when an event is written and again when it is read. */
 import * as E from 'fp-ts/lib/Either.js';
-import { z } from 'zod';
+import * as z from 'zod';
 import { Id } from './ids.js';
 import { Json } from './json.js';
 import { ProcessIdentity } from './processIdentity.js';

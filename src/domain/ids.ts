@@ -1,6 +1,6 @@
 /** Identifiers, stream names and the identifiers that are derived instead of drawn (design §4, §5, §8). */
 import { v5 } from 'uuid';
-import { z } from 'zod';
+import * as z from 'zod';
 
 const ID_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._~:-]{0,127}$/;
 export const UUID_PATTERN = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;

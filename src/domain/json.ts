@@ -1,5 +1,5 @@
 /** JSON values as events carry them, and the few questions the ledger asks of them. */
-import { z } from 'zod';
+import * as z from 'zod';
 
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 

@@ -1,5 +1,5 @@
 /** What is recorded of a leg's process, and the one classifier that says whether that process still exists (design §9). */
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** Where a process runs: only identities of the same host, boot and pid namespace can be compared. */
 export const ProcessIdentity = z.object({

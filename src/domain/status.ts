@@ -1,5 +1,5 @@
 /** The statuses of a session and the one policy over them (design §2): out of a terminal status only by override. */
-import { z } from 'zod';
+import * as z from 'zod';
 
 export const TERMINAL_STATUSES = [
   'completed',

@@ -1,5 +1,5 @@
 /** Instants as the ledger writes them: ISO-8601, UTC, milliseconds; anything else is refused, not guessed. */
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** Accepts exactly what `Date.prototype.toISOString` gives, so 30 February, a missing offset or nanoseconds do not pass. */
 export const Instant = z.string().refine((text) => {

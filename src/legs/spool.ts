@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import * as E from 'fp-ts/lib/Either.js';
-import { z } from 'zod';
+import * as z from 'zod';
 import { ChangeStatus, CommandContext } from '../domain/commands.js';
 import { Id } from '../domain/ids.js';
 import type { UseCases } from '../ledger/ledger.js';

@@ -1,7 +1,6 @@
 /** `audit overrides`: every exit from a terminal status, with who and why. */
-import * as E from 'fp-ts/lib/Either.js';
-import { z } from 'zod';
-import { complainOf, withRuntime } from '../context.js';
+import * as z from 'zod';
+import { withAnswer } from '../context.js';
 import { instant } from '../invocation.js';
 import type { Handler } from '../invocation.js';
 import { idsFor, out, outJson, printTable, when } from '../print.js';
@@ -34,40 +33,39 @@ const FIELDS = [
 
 export const run: Handler = ({ globals, options }) =>
   withOptions(Options, options, ({ format, ...filter }) =>
-    withRuntime(globals, async (runtime) => {
-      const model = await runtime.readModel();
-      if (E.isLeft(model)) return complainOf(model.left);
-      const found = await model.right.overrides(filter)();
-      if (E.isLeft(found)) return complainOf(found.left);
-      const rows = found.right;
-      const shown = idsFor(rows.map((row) => row.sessionId));
-      switch (format ?? (globals.json ? 'json' : 'table')) {
-        case 'json':
-          outJson(rows);
-          break;
-        case 'csv':
-          out(
-            csv([FIELDS, ...rows.map((row) => FIELDS.map((field) => String(row[field])))]).replace(
-              /\r\n$/,
-              '\r',
-            ),
-          );
-          break;
-        case 'table':
-          printTable(
-            ['WHEN', 'SESSION', 'BRANCH', 'LEG', 'FROM', 'TO', 'ACTOR', 'WHY'],
-            rows.map((row) => [
-              when(row.at),
-              shown(row.sessionId) + (row.pruned ? ' (pruned)' : ''),
-              row.branchId === row.sessionId ? '' : row.branchId,
-              String(row.leg),
-              row.from,
-              row.to,
-              row.actor,
-              row.justification,
-            ]),
-          );
-      }
-      return 0;
-    }),
+    withAnswer(
+      globals,
+      (model) => model.overrides(filter),
+      (rows) => {
+        const shown = idsFor(rows.map((row) => row.sessionId));
+        switch (format ?? (globals.json ? 'json' : 'table')) {
+          case 'json':
+            outJson(rows);
+            break;
+          case 'csv':
+            out(
+              csv([FIELDS, ...rows.map((row) => FIELDS.map((field) => String(row[field])))]).replace(
+                /\r\n$/,
+                '\r',
+              ),
+            );
+            break;
+          case 'table':
+            printTable(
+              ['WHEN', 'SESSION', 'BRANCH', 'LEG', 'FROM', 'TO', 'ACTOR', 'WHY'],
+              rows.map((row) => [
+                when(row.at),
+                shown(row.sessionId) + (row.pruned ? ' (pruned)' : ''),
+                row.branchId === row.sessionId ? '' : row.branchId,
+                String(row.leg),
+                row.from,
+                row.to,
+                row.actor,
+                row.justification,
+              ]),
+            );
+        }
+        return 0;
+      },
+    ),
   );

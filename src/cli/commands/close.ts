@@ -1,6 +1,6 @@
 /** `close`: a leg ends itself, or an operator overrides one terminal status with another. */
 import * as E from 'fp-ts/lib/Either.js';
-import { z } from 'zod';
+import * as z from 'zod';
 import { defaultReasonFor, unregisteredReason } from '../../domain/reasons.js';
 import { isTerminal } from '../../domain/status.js';
 import { announce, commandContext, complainOf, withRuntime } from '../context.js';

@@ -1,6 +1,6 @@
 /** `history`: every event of a session, oldest first; with --follow also what happens next. */
 import * as E from 'fp-ts/lib/Either.js';
-import { z } from 'zod';
+import * as z from 'zod';
 import { historyOf } from '../../../projections/history.js';
 import type { HistoryEntry } from '../../../projections/history.js';
 import type { RawEvent } from '../../domain/events.js';

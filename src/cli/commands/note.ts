@@ -1,6 +1,6 @@
 /** `note`: a reason is appended, the status stays. */
 import * as E from 'fp-ts/lib/Either.js';
-import { z } from 'zod';
+import * as z from 'zod';
 import { unregisteredReason } from '../../domain/reasons.js';
 import { commandContext, complainOf, withRuntime } from '../context.js';
 import { guards, readOptions, usage } from '../invocation.js';

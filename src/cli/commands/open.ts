@@ -1,6 +1,6 @@
 /** `open`: a session whose leg is not run by this program; prints its id. */
 import * as E from 'fp-ts/lib/Either.js';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Outcome } from '../../ledger/outcome.js';
 import { commandContext, complainOf, withRuntime } from '../context.js';
 import { guards, id, meta, readOptions, usage, wholeNumber } from '../invocation.js';

@@ -1,6 +1,6 @@
 /** `reopen`: an ended session runs again, in a leg that is not run by this program. */
 import * as E from 'fp-ts/lib/Either.js';
-import { z } from 'zod';
+import * as z from 'zod';
 import { RESUME_ACTOR, RESUME_JUSTIFICATION } from '../../ledger/resumeSession.js';
 import { commandContext, complainOf, withRuntime } from '../context.js';
 import { guards, meta, notBlank, readOptions, usage, wholeNumber } from '../invocation.js';

@@ -1,5 +1,5 @@
 /** `resume`: a command as the next leg of a branch or a session. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { id, usage } from '../invocation.js';
 import type { Handler } from '../invocation.js';
 import { legOptions, runAsLeg, withOptions } from '../runAsLeg.js';

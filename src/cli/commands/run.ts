@@ -1,5 +1,5 @@
 /** `run`: a command as the first leg of a new session. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { id } from '../invocation.js';
 import type { Handler } from '../invocation.js';
 import { legOptions, runAsLeg, withOptions } from '../runAsLeg.js';

@@ -1,6 +1,6 @@
 /** `wait`: until sessions end; one line an id as it ends, in a format that programs may rely on (design §11). */
 import * as E from 'fp-ts/lib/Either.js';
-import { z } from 'zod';
+import * as z from 'zod';
 import { endedWell } from '../../domain/status.js';
 import { waitFor } from '../../operations/wait.js';
 import type { Ended } from '../../operations/wait.js';
