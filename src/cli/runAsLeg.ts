@@ -1,4 +1,5 @@
 /** What `run` and `resume` share: options, the ports of a supervised leg, and how its end is told. */
+import { randomUUID } from 'node:crypto';
 import * as E from 'fp-ts/lib/Either.js';
 import * as z from 'zod';
 import { superviseLeg } from '../legs/superviseLeg.js';
@@ -83,17 +84,20 @@ const runOnce = async (
   stops: Stops,
   env: Readonly<Record<string, string>>,
   onStarted: Parameters<typeof runLeg>[0]['onStarted'],
-): Promise<LegEnd> =>
-  runLeg({
+): Promise<LegEnd> => {
+  // Session and leg do not tell two legs apart that run beside a third.
+  const runId = randomUUID();
+  return runLeg({
     command,
     args,
-    env: { ...process.env, ...env },
-    marks: Object.entries(env).map(([name, value]) => `${name}=${value}`),
+    env: { ...process.env, ...env, SESSION_LEDGER_RUN_ID: runId },
+    mark: `SESSION_LEDGER_RUN_ID=${runId}`,
     watchOutput: options.requireOutput === true,
     stops,
     onStarted,
     ...(options.timeout === undefined ? {} : { timeoutMs: options.timeout }),
   });
+};
 
 const tellReport = (report: LegReport, json: boolean): number => {
   switch (report._tag) {

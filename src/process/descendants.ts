@@ -52,14 +52,14 @@ export const descendantsOf = (root: number): readonly number[] => {
   return found;
 };
 
-/** Processes that carry these words in their environment: what left its parents behind is found by them (Linux only). */
-export const carriersOf = (words: readonly string[]): readonly number[] => {
+/** Processes that carry this variable in their environment: what left its parents behind is found by it (Linux only). */
+export const carriersOf = (variable: string): readonly number[] => {
   if (process.platform !== 'linux') return [];
   return readdirSync('/proc').flatMap((name) => {
     if (!/^\d+$/.test(name) || Number(name) === process.pid) return [];
     try {
       const variables = readFileSync(`/proc/${name}/environ`, 'utf8').split('\0');
-      return words.every((word) => variables.includes(word)) ? [Number(name)] : [];
+      return variables.includes(variable) ? [Number(name)] : [];
     } catch {
       return [];
     }

@@ -77,7 +77,7 @@ export const runBounded: RunBounded = async (command, args, options) => {
     const { pid } = child;
     if (pid !== undefined)
       await endAll(
-        () => [...new Set([pid, ...descendantsOf(pid), ...carriersOf([options.mark])])],
+        () => [...new Set([pid, ...descendantsOf(pid), ...carriersOf(options.mark)])],
         KILL_AFTER_MS,
       );
     return { _tag: 'timed_out', stderr: await stderr() };

@@ -8,6 +8,7 @@ import { carriersOf, descendantsOf, endAll, signal } from './descendants.js';
 import { judgeEnd, notStarted, stoppedBeforeStart, timedOut } from './legEnd.js';
 import type { LegEnd, StopRequest } from './legEnd.js';
 import { identify } from './liveness.js';
+import { after } from './longTimer.js';
 import type { Stops } from './stops.js';
 import { hasTerminal, rememberTerminal } from './terminal.js';
 
@@ -15,8 +16,8 @@ export interface RunLegOptions {
   readonly command: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** `NAME=value` pairs by which whatever belongs to this leg is recognised in the environment of a process. */
-  readonly marks: readonly string[];
+  /** A `NAME=value` pair of `env` that no other run has: whatever came of this one is recognised by it. */
+  readonly mark: string;
   readonly timeoutMs?: number;
   /** Between SIGTERM and SIGKILL at the end of the time. */
   readonly graceMs?: number;
@@ -113,24 +114,22 @@ const forward = (child: ChildProcess, shared: boolean, { signal: name, atTermina
 };
 
 /** Ends the command and everything that came of it when its time is over. */
-const makeClock = (child: ChildProcess, { timeoutMs, graceMs = GRACE_MS, marks }: RunLegOptions) => {
+const makeClock = (child: ChildProcess, { timeoutMs, graceMs = GRACE_MS, mark }: RunLegOptions) => {
   let expired = false;
   let ending: Promise<void> = Promise.resolve();
-  const timer =
+  const stop =
     timeoutMs === undefined
-      ? null
-      : setTimeout(() => {
+      ? () => undefined
+      : after(timeoutMs, () => {
           const { pid } = child;
           if (pid === undefined) return;
           expired = true;
-          // What left the tree is found by the marks it inherited.
-          ending = endAll(() => [...new Set([pid, ...descendantsOf(pid), ...carriersOf(marks)])], graceMs);
-        }, timeoutMs);
+          // What left the tree is found by the mark it inherited.
+          ending = endAll(() => [...new Set([pid, ...descendantsOf(pid), ...carriersOf(mark)])], graceMs);
+        });
   return {
     expired: () => expired,
     ended: () => ending,
-    stop: () => {
-      if (timer !== null) clearTimeout(timer);
-    },
+    stop,
   };
 };

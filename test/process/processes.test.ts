@@ -7,6 +7,7 @@ import { descendantsOf, endAll } from '../../src/process/descendants.js';
 import { judgeEnd, notStarted } from '../../src/process/legEnd.js';
 import type { StopSignal } from '../../src/process/legEnd.js';
 import { hostFacts, identify, isPid, observe, parseStat, selfIdentity } from '../../src/process/liveness.js';
+import { after } from '../../src/process/longTimer.js';
 import { LONGEST_ARGUMENT, runBounded } from '../../src/process/runBounded.js';
 import { PROGRAM } from '../support/cli.js';
 import { until } from '../support/fixture.js';
@@ -164,6 +165,17 @@ describe('how a leg ended', () => {
     });
     expect(notStarted('x', error('EACCES'))).toMatchObject({ exitCode: 126 });
     expect(notStarted('x', error('E2BIG')).reasonSummary).toMatch(/131071/);
+  });
+});
+
+describe('a timer', () => {
+  it('of forty days does not go off at once', async () => {
+    let rung = false;
+    const stop = after(40 * 86_400_000, () => (rung = true));
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    stop();
+    expect(rung).toBe(false);
+    await new Promise<void>((resolve) => after(1, resolve));
   });
 });
 

@@ -4,8 +4,10 @@ import * as z from 'zod';
 import { endedWell } from '../../domain/status.js';
 import { waitFor } from '../../operations/wait.js';
 import type { Ended } from '../../operations/wait.js';
+import { after } from '../../process/longTimer.js';
 import { complainOf, withRuntime } from '../context.js';
 import { EXIT } from '../exit.js';
+import { untilInterrupted } from '../interrupt.js';
 import { duration } from '../invocation.js';
 import type { Handler } from '../invocation.js';
 import { out, outJsonLine } from '../print.js';
@@ -23,26 +25,19 @@ export const run: Handler = ({ globals, args, options }) =>
         if (E.isLeft(session)) return session.left;
         ids.push(session.right);
       }
-      const stop = new AbortController();
-      const interrupt = () => {
-        stop.abort('interrupted');
-      };
-      process.once('SIGINT', interrupt).once('SIGTERM', interrupt);
-      const timer = timeout === undefined ? null : setTimeout(() => stop.abort('timeout'), timeout);
-      try {
+      return untilInterrupted(async (signal, stop) => {
+        const cancel = timeout === undefined ? () => undefined : after(timeout, () => stop('timeout'));
         const all: Ended[] = [];
-        const waited = await waitFor(runtime.log, ids, any === true, stop.signal, (ended) => {
+        const waited = await waitFor(runtime.log, ids, any === true, signal, (ended) => {
           all.push(ended);
           if (globals.json) outJsonLine(ended);
           else out(line(ended));
         });
+        cancel();
         if (E.isLeft(waited)) return complainOf(waited.left);
-        if (!waited.right) return stop.signal.reason === 'timeout' ? EXIT.timeout : EXIT.interrupted;
+        if (!waited.right) return signal.reason === 'timeout' ? EXIT.timeout : EXIT.interrupted;
         return all.every((ended) => endedWell(ended.status)) ? EXIT.done : EXIT.failed;
-      } finally {
-        if (timer !== null) clearTimeout(timer);
-        process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
-      }
+      });
     }),
   );
 
