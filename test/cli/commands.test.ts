@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { v7 } from 'uuid';
 import { cli } from '../support/cli.js';
-import { interruptible, until } from '../support/fixture.js';
+import { follows, until } from '../support/fixture.js';
 
 describe('the steps one by one', () => {
   it('print their outcome as JSON, with the fields that programs rely on', async () => {
@@ -370,7 +370,7 @@ describe('reading', () => {
     for (const id of ['a', 'b']) await c.run('open', '--session', id);
     const waiting = c.start(['wait', 'a', 'b']);
     const any = c.start(['wait', '--any', 'a', 'b']);
-    await until(() => [waiting, any].every(({ child }) => interruptible(child.pid)));
+    await until(() => [waiting, any].every(({ child }) => follows(child.pid)));
     await c.run('close', 'b', '--leg', '1', '--status', 'completed', '--exit-code', '0');
     expect(await any.ended).toMatchObject({
       code: 0,
@@ -387,7 +387,7 @@ describe('reading', () => {
     await c.run('reopen', 'a');
     expect(await c.run('wait', 'a', '--timeout', '300ms')).toMatchObject({ code: 124, stdout: '' });
     const interrupted = c.start(['wait', 'a']);
-    await until(() => interruptible(interrupted.child.pid));
+    await until(() => follows(interrupted.child.pid));
     interrupted.child.kill('SIGINT');
     expect((await interrupted.ended).code).toBe(3);
   });
@@ -397,7 +397,7 @@ describe('reading', () => {
     await c.run('open', '--session', 'a');
     const watching = c.start(['watch', '--json']);
     const following = c.start(['history', 'a', '--follow', '--json']);
-    await until(() => following.stdout() !== '' && interruptible(watching.child.pid));
+    await until(() => following.stdout() !== '' && follows(watching.child.pid));
     await c.run('close', 'a', '--leg', '1', '--status', 'completed');
     await c.run('reopen', 'a');
     await until(

@@ -1,7 +1,7 @@
 /** Programs for tests that need real processes: bundled from TypeScript, so that the oldest Node runs them. */
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 
@@ -64,11 +64,15 @@ export const start = (
   return { child, ended, stdout: () => stdout, expectAlive };
 };
 
-/** Whether a process listens for SIGINT: from then on it can be interrupted in order (Linux: proc(5), SigCgt). */
-export const interruptible = (pid: number | undefined): boolean => {
-  const mask = /^SigCgt:\s*([0-9a-f]+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? '0';
-  return (BigInt(`0x${mask}`) & 2n) !== 0n;
-};
+/** Whether a process follows a log: it watches a directory, and has by then arranged for its interruption (Linux). */
+export const follows = (pid: number | undefined): boolean =>
+  readdirSync(`/proc/${pid}/fd`).some((fd) => {
+    try {
+      return readlinkSync(`/proc/${pid}/fd/${fd}`) === 'anon_inode:inotify';
+    } catch {
+      return false;
+    }
+  });
 
 /** Waits until something is so; the limit only keeps a hang from lasting for ever. */
 export const until = async (holds: () => boolean | Promise<boolean>, limitMs = 30_000): Promise<void> => {

@@ -7,10 +7,11 @@ const opened = await openSqliteLog(path)();
 if (opened._tag === 'Left') throw new Error(JSON.stringify(opened.left));
 const db = new Database(path);
 db.exec('BEGIN IMMEDIATE');
-process.stdout.write('locked\n');
 process.on('SIGCONT', () => {
   db.exec('ROLLBACK');
   db.close();
   process.exit(0);
 });
 setInterval(() => undefined, 1000);
+// Last: from here on it may be stopped.
+process.stdout.write('locked\n');
