@@ -3,12 +3,13 @@ import * as E from 'fp-ts/lib/Either.js';
 import type * as TE from 'fp-ts/lib/TaskEither.js';
 import { foldDeliveries } from '../../projections/deliveries.js';
 import type { DeliveryState } from '../../projections/deliveries.js';
-import type { Actor, Draft } from '../domain/events.js';
+import { parseEvent } from '../domain/events.js';
+import type { Actor, Draft, RawEvent } from '../domain/events.js';
 import { consumerStream } from '../domain/ids.js';
 import type { ProcessIdentity, Verdict } from '../domain/processIdentity.js';
 import { stamp } from '../domain/stamp.js';
 import { describeLogError } from '../log/port.js';
-import type { EventLog, LogError, LogUnavailable } from '../log/port.js';
+import type { EventLog, ExpectedRevision, LogError, LogUnavailable, NewEvent } from '../log/port.js';
 import { attemptExec } from './exec.js';
 import type { Attempt, ExecPorts } from './exec.js';
 import { proveIntent } from './intent.js';
@@ -46,6 +47,12 @@ export type DeliverySummary = Readonly<Record<NoticeResult, number>> & {
 /** After so many failed attempts a notice is parked: visible, and retried by hand only. */
 export const MAX_ATTEMPTS = 5;
 const CONCURRENT_CONSUMERS = 8;
+
+/**
+ * Claims that this process gave up because the log was away: a process that lives on would else look busy with them
+ * for as long as it lives. What one of them ran is run again, with the same envelope id.
+ */
+const givenUp = new Set<string>();
 
 type Step<A> = Promise<E.Either<LogUnavailable, A>>;
 
@@ -124,7 +131,7 @@ const deliverOne = async (
     if (claimed.right.detail !== null) tell('busy', claimed.right.detail);
     return E.right(undefined);
   }
-  const { attempt } = claimed.right;
+  const { attempt, claimId } = claimed.right;
   const outcome = await attemptExec(ports, template, envelope);
   const parks = outcome._tag === 'failed' && (outcome.permanent || attempt >= MAX_ATTEMPTS);
   const drafts = recordOf(
@@ -132,15 +139,23 @@ const deliverOne = async (
     outcome,
     parks,
   );
-  const recorded = await append(ports, consumer, drafts, 'any');
-  if (E.isLeft(recorded)) return E.left(asUnavailable(recorded.left));
+  const recorded = await append(
+    ports,
+    consumer,
+    drafts.map((draft) => stampAs(ports, ports.newId(), draft)),
+    'any',
+  );
+  if (E.isLeft(recorded)) {
+    givenUp.add(claimId);
+    return E.left(asUnavailable(recorded.left));
+  }
   if (outcome._tag === 'delivered') tell('delivered', outcome.result);
   else tell(parks ? 'parked' : 'failed', `attempt ${attempt}: ${outcome.error}`);
   return E.right(undefined);
 };
 
 type Claim =
-  | { readonly _tag: 'claimed'; readonly attempt: number }
+  | { readonly _tag: 'claimed'; readonly attempt: number; readonly claimId: string }
   /** Delivered or parked already (null), or in the hands of a living process. */
   | { readonly _tag: 'taken'; readonly detail: string | null };
 
@@ -155,32 +170,50 @@ const claim = async (
     const read = await ports.log.readStream(consumerStream(consumer))();
     if (E.isLeft(read)) return E.left(asUnavailable(read.left));
     const state = foldDeliveries(consumer, read.right).get(envelopeId) ?? null;
-    const taken = takenBy(ports, state);
+    const taken = takenBy(ports, state, () => isGivenUp(read.right, envelopeId));
     if (taken !== undefined) return E.right({ _tag: 'taken', detail: taken });
     const attempt = (state?.attempts ?? 0) + 1;
     const revision = read.right.at(-1)?.revision;
-    const claimed = await append(
-      ports,
-      consumer,
-      [
-        {
-          type: 'EnvelopeAttempted',
-          data: { consumer, envelopeId, sessionId, attempt, process: ports.self },
-        },
-      ],
-      revision ?? 'no_stream',
-    );
-    if (E.isRight(claimed)) return E.right({ _tag: 'claimed', attempt });
-    if (claimed.left._tag !== 'WrongExpectedRevision') return E.left(asUnavailable(claimed.left));
+    const claimId = ports.newId();
+    const draft: Draft = {
+      type: 'EnvelopeAttempted',
+      data: { consumer, envelopeId, sessionId, attempt, process: ports.self },
+    };
+    const claimed = await append(ports, consumer, [stampAs(ports, claimId, draft)], revision ?? 'no_stream');
+    if (E.isRight(claimed)) return E.right({ _tag: 'claimed', attempt, claimId });
+    if (claimed.left._tag !== 'WrongExpectedRevision') {
+      // It may have been written all the same.
+      givenUp.add(claimId);
+      return E.left(asUnavailable(claimed.left));
+    }
   }
 };
 
-/** Undefined when it is free to be tried: never tried, failed, or left behind by a process that is gone. */
-const takenBy = (ports: DeliveryPorts, state: DeliveryState | null): string | null | undefined => {
+/** Undefined when it is free to be tried: never tried, failed, or left behind by a process that is gone or gave up. */
+const takenBy = (
+  ports: DeliveryPorts,
+  state: DeliveryState | null,
+  wasGivenUp: () => boolean,
+): string | null | undefined => {
   if (state === null || state.state === 'failed') return undefined;
   if (state.state !== 'attempting') return null;
+  if (wasGivenUp()) return undefined;
   const { verdict, evidence } = ports.judge(state.owner);
   return verdict === 'gone' ? undefined : `attempt ${state.attempts} is under way (${evidence})`;
+};
+
+/** Only of the last claim of the envelope: what was given up and claimed anew is somebody's again. */
+const isGivenUp = (events: readonly RawEvent[], envelopeId: string): boolean => {
+  if (givenUp.size === 0) return false;
+  const last = events.findLast((raw) => {
+    const event = parseEvent(raw);
+    return (
+      E.isRight(event) &&
+      event.right.type === 'EnvelopeAttempted' &&
+      event.right.data.envelopeId === envelopeId
+    );
+  });
+  return last !== undefined && givenUp.has(last.eventId);
 };
 
 const recordOf = (
@@ -200,17 +233,15 @@ const recordOf = (
   return parks ? [failed, { type: 'EnvelopeParked', data }] : [failed];
 };
 
+const stampAs = ({ now, actor }: DeliveryPorts, eventId: string, draft: Draft): NewEvent =>
+  stamp(draft, { eventId, at: now(), actor });
+
 const append = (
-  ports: DeliveryPorts,
+  { log }: DeliveryPorts,
   consumer: string,
-  drafts: readonly Draft[],
-  expected: number | 'any' | 'no_stream',
-) =>
-  ports.log.append(
-    consumerStream(consumer),
-    drafts.map((draft) => stamp(draft, { eventId: ports.newId(), at: ports.now(), actor: ports.actor })),
-    expected,
-  )();
+  events: readonly NewEvent[],
+  expected: ExpectedRevision,
+) => log.append(consumerStream(consumer), events, expected)();
 
 const asUnavailable = (error: LogError): LogUnavailable =>
   error._tag === 'LogUnavailable'

@@ -1,4 +1,5 @@
 /** One attempt of an exec consumer: the command is run with the envelope, and what came of it is told without secrets. */
+import { randomUUID } from 'node:crypto';
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as E from 'fp-ts/lib/Either.js';
@@ -36,13 +37,14 @@ export const attemptExec = async (
     };
   const payload = JSON.stringify(envelope);
   const [command = '', ...args] = expand(parsed.right, placeholders(envelope, payload));
-  const variables = variablesOf(envelope);
+  // The event's id does not tell two commands apart that are told of one event.
+  const attemptId = randomUUID();
   const ended = await ports.runBounded(command, args, {
     // A line of its own, so that a command that appends it to a file makes JSON lines.
     stdin: `${payload}\n`,
-    env: { ...ports.env, ...variables },
+    env: { ...ports.env, ...variablesOf(envelope), SESSION_LEDGER_ATTEMPT_ID: attemptId },
     timeLimitMs: TIME_LIMIT_MS,
-    mark: `SESSION_LEDGER_EVENT_ID=${envelope.id}`,
+    mark: `SESSION_LEDGER_ATTEMPT_ID=${attemptId}`,
   });
   // The command's own word is told, its arguments may be secrets.
   const attempt = judge(ended, parsed.right.words[0] ?? '');
@@ -50,7 +52,7 @@ export const attemptExec = async (
   if (attempt._tag === 'delivered' || said.length === 0) return attempt;
   return {
     ...attempt,
-    error: `${attempt.error}; its stderr is in ${keep(ports.stateDir, envelope.id, said)}`,
+    error: `${attempt.error}; its stderr is in ${keep(ports.stateDir, attemptId, said)}`,
   };
 };
 
@@ -66,7 +68,12 @@ const judge = (ended: BoundedEnd, command: string): Attempt => {
     case 'timed_out':
       return { _tag: 'failed', error: `no end within ${TIME_LIMIT_MS / 1000} s`, permanent: false };
     case 'not_started':
-      return { _tag: 'failed', error: whyNotStarted(ended.problem, command, ended.message), permanent: true };
+      return {
+        _tag: 'failed',
+        error: whyNotStarted(ended.problem, command, ended.message),
+        // What else keeps a command from starting passes: no process left, no file left, a program being replaced.
+        permanent: ended.problem !== 'invalid',
+      };
   }
 };
 
@@ -109,9 +116,9 @@ const variablesOf = ({ id, data }: Envelope): Readonly<Record<string, string>> =
 });
 
 /** Best effort: that the words of a failed command are lost must not fail the record of the attempt. */
-const keep = (stateDir: string, envelopeId: string, said: Uint8Array): string => {
+const keep = (stateDir: string, attemptId: string, said: Uint8Array): string => {
   const directory = join(stateDir, 'notify');
-  const path = join(directory, `${Date.now()}-${envelopeId}.stderr`);
+  const path = join(directory, `${Date.now()}-${attemptId}.stderr`);
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     writeFileSync(path, said, { mode: 0o600 });

@@ -77,10 +77,21 @@ const make = (stateDir: string, path: string): E.Either<string, MachineKey> | nu
   chmodSync(draft, 0o600);
   try {
     linkSync(draft, path);
+    syncDirectory(stateDir);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   } finally {
     rmSync(draft, { force: true });
   }
   return read(path);
+};
+
+/** What the key has signed is durable, so its name has to be, too. */
+const syncDirectory = (path: string): void => {
+  const directory = openSync(path, 'r');
+  try {
+    fsyncSync(directory);
+  } finally {
+    closeSync(directory);
+  }
 };

@@ -45,7 +45,8 @@ const SHELL_SYNTAX: Readonly<Record<string, string>> = {
 
 /** Reads a template. Single quotes keep everything, double quotes all but `$` and backticks; a backslash keeps the next character. */
 export const parseTemplate = (text: string): E.Either<TemplateProblem, Template> => {
-  const words: string[] = [];
+  const words: Word[] = [];
+  let wordAt = 0;
   let word: string | null = null;
   let quote: { readonly mark: string; readonly at: number } | null = null;
   const problem = (construct: string, at: number, wayOut = NO_SHELL) => E.left({ construct, at, wayOut });
@@ -53,6 +54,7 @@ export const parseTemplate = (text: string): E.Either<TemplateProblem, Template>
   for (let at = 0; at < text.length; at += 1) {
     const character = text.charAt(at);
     const next = text.charAt(at + 1);
+    if (word === null) wordAt = at;
     if (character === '\0') return problem('a NUL character', at, 'no argument can hold it');
     if (quote !== null) {
       if (character === quote.mark) quote = null;
@@ -75,7 +77,7 @@ export const parseTemplate = (text: string): E.Either<TemplateProblem, Template>
       word = (word ?? '') + next;
       at += 1;
     } else if (character === ' ' || character === '\t') {
-      if (word !== null) words.push(word);
+      if (word !== null) words.push({ word, at: wordAt });
       word = null;
     } else if (Object.hasOwn(SHELL_SYNTAX, character)) {
       const doubled = character === next && (character === '&' || character === '|') ? character : '';
@@ -84,30 +86,42 @@ export const parseTemplate = (text: string): E.Either<TemplateProblem, Template>
     } else word = (word ?? '') + character;
   }
   if (quote !== null) return problem(`an unbalanced quote ${quote.mark}`, quote.at, 'close it');
-  if (word !== null) words.push(word);
-  return checkWords(words);
+  if (word !== null) words.push({ word, at: wordAt });
+  return checkWords(text, words);
 };
 
-const checkWords = (words: readonly string[]): E.Either<TemplateProblem, Template> => {
+interface Word {
+  readonly word: string;
+  /** Where it starts in the text, its quote included. */
+  readonly at: number;
+}
+
+const KNOWN = PLACEHOLDERS.map((name) => `{${name}}`).join(' ');
+
+const checkWords = (text: string, words: readonly Word[]): E.Either<TemplateProblem, Template> => {
   const [command] = words;
-  if (command === undefined || command === '')
-    return E.left({ construct: 'an empty command', at: 0, wayOut: 'name the program to run' });
-  if (/^\{[a-z_]+\}$/.test(command))
+  if (command === undefined || command.word === '')
     return E.left({
-      construct: `the placeholder ${command} as the command`,
-      at: 0,
+      construct: 'an empty command',
+      at: command?.at ?? 0,
       wayOut: 'name the program to run',
     });
-  const unknown = words
-    .flatMap((word) => [...word.matchAll(/\{([a-z_]+)\}/g)])
-    .find(([, name]) => !isPlaceholder(name ?? ''));
-  if (unknown !== undefined)
+  if (/^\{[a-z_]+\}$/.test(command.word))
     return E.left({
-      construct: `the unknown placeholder ${unknown[0]}`,
-      at: 0,
-      wayOut: `use ${PLACEHOLDERS.map((name) => `{${name}}`).join(' ')}`,
+      construct: `the placeholder ${command.word} as the command`,
+      at: command.at,
+      wayOut: 'name the program to run',
     });
-  return E.right({ words });
+  for (const { word, at } of words)
+    for (const [placeholder, name] of word.matchAll(/\{([a-z_]+)\}/g))
+      if (!isPlaceholder(name ?? ''))
+        return E.left({
+          construct: `the unknown placeholder ${placeholder}`,
+          // A backslash within it hides it from the search: then its word is told.
+          at: Math.max(at, text.indexOf(placeholder, at)),
+          wayOut: `use ${KNOWN}; braces that hold anything but a lower-case name, such as { print }, are kept`,
+        });
+  return E.right({ words: words.map(({ word }) => word) });
 };
 
 const isPlaceholder = (name: string): name is Placeholder =>
