@@ -1,197 +1,20 @@
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import fc from 'fast-check';
+import * as E from 'fp-ts/lib/Either.js';
 import { describe, expect, it } from 'vitest';
-import { v7 } from 'uuid';
 import { deliver } from '../../src/delivery/deliver.js';
 import type { DeliveryPorts } from '../../src/delivery/deliver.js';
-import { proveIntent, signIntent } from '../../src/delivery/intent.js';
-import { machineKey } from '../../src/delivery/machineKey.js';
-import { describeTemplateProblem, expand, parseTemplate, PLACEHOLDERS } from '../../src/delivery/template.js';
-import type { Placeholder } from '../../src/delivery/template.js';
-import type { NotifyIntent } from '../../src/domain/events.js';
-import { judge } from '../../src/domain/processIdentity.js';
-import { hostFacts, observe, selfIdentity } from '../../src/process/liveness.js';
+import { signIntent } from '../../src/delivery/intent.js';
+import type { LogError } from '../../src/log/port.js';
+import { identify } from '../../src/process/liveness.js';
 import { runBounded } from '../../src/process/runBounded.js';
 import { openReadModel } from '../../src/projector/readModel.js';
 import { engines, left, right } from '../support/engines.js';
-import { world } from '../support/ledger.js';
-import type { World } from '../support/ledger.js';
-import { temporaryDirectory } from '../support/temp.js';
+import { until } from '../support/fixture.js';
+import { consumerTypes, ended, PLACE, setUp } from './support.js';
 
-const values = Object.fromEntries(PLACEHOLDERS.map((name) => [name, `<${name}>`])) as Record<
-  Placeholder,
-  string
->;
-const wordsOf = (text: string) => expand(right(parseTemplate(text)), values);
-
-describe('a template', () => {
-  it.each<[string, readonly string[]]>([
-    ['notify {status}', ['notify', '<status>']],
-    ['say \'two words\' "and {leg}"', ['say', 'two words', 'and <leg>']],
-    ["echo '|' '$HOME' '`' 'a;b' '>'", ['echo', '|', '$HOME', '`', 'a;b', '>']],
-    ['echo a\\ b \\| "\\"q\\"" "\\$x"', ['echo', 'a b', '|', '"q"', '$x']],
-    ["echo '' x", ['echo', '', 'x']],
-    [`curl -d '{"a":1}' x{status}y{leg}`, ['curl', '-d', '{"a":1}', 'x<status>y<leg>']],
-    ['  spaced\tout  ', ['spaced', 'out']],
-    ['sh -c \'cat > "$1" && echo $?\' sh file', ['sh', '-c', 'cat > "$1" && echo $?', 'sh', 'file']],
-  ])('%s is split without a shell', (text, words) => {
-    expect(wordsOf(text)).toEqual(words);
-  });
-
-  it.each([
-    ['a | b', /unquoted pipe/],
-    ['a || b', /unquoted \|\|/],
-    ['a & b', /unquoted &/],
-    ['a && b', /unquoted &&/],
-    ['a ; b', /unquoted ;/],
-    ['a < b', /redirection </],
-    ['a 2>&1', /redirection >/],
-    ['(a)', /unquoted \(/],
-    ['a $X', /substitution \$/],
-    ['a "$X"', /substitution \$/],
-    ['a "`x`"', /command substitution/],
-    ['a\nb', /line break/],
-    ["a 'b", /unbalanced quote '.*at character 3/],
-    ['a "b', /unbalanced quote "/],
-    ['a \\', /backslash at the end/],
-    ['', /empty command/],
-    ["''", /empty command/],
-    ['{status} x', /placeholder \{status\} as the command/],
-    ['a {stauts}', /unknown placeholder \{stauts\}.*\{status\}/],
-    ['a \0', /NUL/],
-  ])('%j is refused, with the construct named', (text, problem) => {
-    expect(describeTemplateProblem(left(parseTemplate(text)))).toMatch(problem);
-  });
-
-  it('keeps its words whatever the values hold, and every value verbatim, in a single pass', () => {
-    const nasty = fc.oneof(
-      fc.string(),
-      fc.constantFrom('{status}', '{payload}', '$(touch x)', "'; rm -rf /; '", '$&', '$1', 'a\nb', '"', '\\'),
-    );
-    fc.assert(
-      fc.property(
-        fc.record(
-          Object.fromEntries(PLACEHOLDERS.map((name) => [name, nasty])) as Record<Placeholder, typeof nasty>,
-        ),
-        (given) => {
-          const words = expand(right(parseTemplate("cmd {status} 'x{reason_code}y' {payload}{leg}")), given);
-          expect(words).toEqual(['cmd', given.status, `x${given.reason_code}y`, given.payload + given.leg]);
-        },
-      ),
-    );
-  });
-});
-
-describe('the key of a machine', () => {
-  it('is made once, for this user alone, and is the same afterwards', () => {
-    const stateDir = join(temporaryDirectory(), 'state');
-    const key = right(machineKey(stateDir));
-    expect(statSync(join(stateDir, 'exec.key')).mode & 0o777).toBe(0o600);
-    expect(statSync(stateDir).mode & 0o777).toBe(0o700);
-    expect(right(machineKey(stateDir))).toEqual(key);
-    expect(readdirSync(stateDir)).toEqual(['exec.key']);
-    expect(key.keyId).not.toContain(Buffer.from(key.secret).toString('hex').slice(0, 8));
-  });
-
-  it('that others can read, or that is damaged, is refused and not replaced', () => {
-    const stateDir = temporaryDirectory();
-    const path = join(stateDir, 'exec.key');
-    right(machineKey(stateDir));
-    const bytes = readFileSync(path);
-    chmodSync(path, 0o644);
-    expect(left(machineKey(stateDir))).toMatch(/can be read by others.*chmod 600/);
-    chmodSync(path, 0o600);
-    writeFileSync(path, 'short');
-    expect(left(machineKey(stateDir))).toMatch(/damaged \(5 bytes, not 32\)/);
-    expect(readFileSync(path, 'utf8')).toBe('short');
-    expect(bytes).toHaveLength(32);
-  });
-
-  it('proves a command for one session, host and user only', () => {
-    const key = right(machineKey(temporaryDirectory()));
-    const other = right(machineKey(temporaryDirectory()));
-    const place = { hostId: 'h', user: '1' };
-    const intent = signIntent(key, place, 's', 'notify');
-    expect(proveIntent(key, place, 's', intent)).toEqual({ _tag: 'ours', template: 'notify' });
-    expect(proveIntent(key, place, 't', intent)._tag).toBe('refused');
-    expect(proveIntent(other, place, 's', intent)._tag).toBe('refused');
-    expect(proveIntent(key, place, 's', { ...intent, template: 'rm -rf /' })._tag).toBe('refused');
-    expect(proveIntent(key, place, 's', { ...intent, mac: '' })._tag).toBe('refused');
-    expect(proveIntent(key, { hostId: 'elsewhere', user: '1' }, 's', intent)._tag).toBe('elsewhere');
-    expect(proveIntent(key, { hostId: 'h', user: '2' }, 's', intent)._tag).toBe('elsewhere');
-    expect(proveIntent(key, place, 's', { kind: 'telegram' })._tag).toBe('elsewhere');
-  });
-});
-
-const PLACE = { hostId: hostFacts().hostId, user: '0' };
-
-/** A ledger on a real engine with the real delivery; `run` sends what is owed. */
-const setUp = async (engine: (typeof engines)[number], directory = temporaryDirectory()) => {
-  const w = await world(engine);
-  const stateDir = join(directory, 'state');
-  const key = right(machineKey(stateDir));
-  const model = right(await openReadModel(':memory:', w.log)());
-  const ports: DeliveryPorts = {
-    log: w.log,
-    queue: model,
-    key,
-    place: PLACE,
-    self: selfIdentity('local'),
-    judge: (owner) => judge(owner, hostFacts(), observe),
-    runBounded,
-    stateDir,
-    env: process.env,
-    now: w.now,
-    newId: () => v7(),
-    actor: { type: 'user', id: 'tester' },
-  };
-  const file = join(directory, 'told');
-  return {
-    w,
-    ports,
-    key,
-    directory,
-    stateDir,
-    told: () =>
-      existsSync(file)
-        ? readFileSync(file, 'utf8')
-            .split('\n')
-            .filter((line) => line !== '')
-        : [],
-    append: (text: string) => `sh -c 'echo "$0" >> ${file}' ${text}`,
-    run: async (more: Partial<DeliveryPorts> = {}, sessionId?: string) =>
-      right(await deliver({ ...ports, ...more }, sessionId)()),
-  };
-};
-type SetUp = Awaited<ReturnType<typeof setUp>>;
-
-const ended = async (
-  s: SetUp,
-  id: string,
-  templates: readonly string[],
-  more: { intents?: readonly NotifyIntent[]; summary?: string } = {},
-) => {
-  await s.w.open(id, {
-    notify: (sessionId) =>
-      more.intents ?? templates.map((template) => signIntent(s.key, PLACE, sessionId, template)),
-  });
-  await s.w.close(id, 'completed', {
-    leg: 1,
-    reason: { code: 'run.completed.ok', summary: more.summary ?? '' },
-  });
-};
-
-const consumerTypes = async (w: World) =>
-  right(await w.log.readAll({ filter: { streamPrefixes: ['consumer-'] } })()).map(({ type }) => type);
+const unavailable = () =>
+  Promise.resolve(E.left<LogError>({ _tag: 'LogUnavailable', message: 'away', outcomeUnknown: true }));
 
 describe.each(engines)('delivery on $name', (engine) => {
   it('sends each notice once, and records the attempt and its result', async () => {
@@ -262,7 +85,7 @@ describe.each(engines)('delivery on $name', (engine) => {
     ]);
     const running = s.run();
     // The quick one is through while the slow one still works.
-    while (s.told().length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    await until(() => s.told().length > 0);
     writeFileSync(go, '');
     expect(await running).toMatchObject({ delivered: 2, failed: 1 });
     expect(await s.run()).toMatchObject({ delivered: 0, failed: 1 });
@@ -342,7 +165,7 @@ describe.each(engines)('delivery on $name', (engine) => {
     await ended(s, 's', [s.append('told')]);
     const lost: DeliveryPorts['runBounded'] = () => new Promise(() => undefined);
     void s.run({ runBounded: lost });
-    while ((await consumerTypes(s.w)).length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(async () => (await consumerTypes(s.w)).length > 0);
     expect(await s.run()).toMatchObject({ busy: 1, delivered: 0 });
     expect(await s.run({ judge: () => ({ verdict: 'gone', evidence: 'no such process' }) })).toMatchObject({
       delivered: 1,
@@ -351,26 +174,14 @@ describe.each(engines)('delivery on $name', (engine) => {
     expect(await consumerTypes(s.w)).toEqual(['EnvelopeAttempted', 'EnvelopeAttempted', 'EnvelopeDelivered']);
   });
 
-  it('repeats, with the same id, only what fell between the effect and its record', async () => {
+  it('goes on after the log was away for the record: the command is run again, with the same id', async () => {
     const s = await setUp(engine);
     const file = join(s.directory, 'ids');
-    mkdirSync(s.stateDir, { recursive: true });
     await ended(s, 's', [`sh -c 'echo "$0" >> ${file}' {event_id}`]);
     let away = false;
-    const flaky: DeliveryPorts['log'] = {
-      ...s.w.log,
-      append: (stream, events, expected) =>
-        away
-          ? () =>
-              Promise.resolve({
-                _tag: 'Left',
-                left: { _tag: 'LogUnavailable', message: 'away', outcomeUnknown: false },
-              })
-          : s.w.log.append(stream, events, expected),
-    };
     const result = await deliver({
       ...s.ports,
-      log: flaky,
+      log: { ...s.w.log, append: (...args) => (away ? unavailable : s.w.log.append(...args)) },
       runBounded: async (...args) => {
         const run = await runBounded(...args);
         away = true;
@@ -378,9 +189,103 @@ describe.each(engines)('delivery on $name', (engine) => {
       },
     })();
     expect(left(result)).toMatchObject({ _tag: 'LogUnavailable' });
-    expect(await s.run({ judge: () => ({ verdict: 'gone', evidence: '' }) })).toMatchObject({ delivered: 1 });
+    // The process of that attempt, this one, lives on.
+    expect(await s.run()).toMatchObject({ delivered: 1, busy: 0 });
     const ids = readFileSync(file, 'utf8').trim().split('\n');
     expect(ids).toHaveLength(2);
     expect(new Set(ids).size).toBe(1);
+  });
+
+  it('goes on when nobody knows whether the claim, or the record, was written', async () => {
+    const s = await setUp(engine);
+    const lost = (type: string): DeliveryPorts['log'] => ({
+      ...s.w.log,
+      append: (stream, events, expected) => async () => {
+        const written = await s.w.log.append(stream, events, expected)();
+        return events[0]?.type === type ? unavailable() : written;
+      },
+    });
+    await ended(s, 's', [s.append('s')]);
+    left(await deliver({ ...s.ports, log: lost('EnvelopeAttempted') })());
+    expect(s.told()).toEqual([]);
+    expect(await s.run()).toMatchObject({ delivered: 1 });
+    await ended(s, 't', [s.append('t')]);
+    const owed = await s.ports.queue.owed()();
+    left(await deliver({ ...s.ports, log: lost('EnvelopeDelivered') })());
+    expect(await s.run()).toMatchObject({ notices: [] });
+    // Also for a queue that still lists it: the consumer's stream is what counts.
+    expect(await s.run({ queue: { owed: () => () => Promise.resolve(owed) } })).toMatchObject({
+      notices: [],
+    });
+    expect(s.told()).toEqual(['s', 't']);
+  });
+
+  it('ends a command that hangs, with what it started, and leaves alone what others started', async () => {
+    const s = await setUp(engine);
+    const pids = join(s.directory, 'pids');
+    const go = join(s.directory, 'go');
+    await ended(s, 's', [
+      // One child in its group, and one that left it.
+      `sh -c 'sleep 600 & setsid sleep 600 & echo $! >> ${pids}; echo $$ >> ${pids}; echo secret >&2; wait'`,
+      `sh -c 'while ! test -e ${go}; do sleep 0.02; done; echo other >> ${s.directory}/told'`,
+    ]);
+    const running = s.run({
+      runBounded: (command, args, options) =>
+        runBounded(command, args, {
+          ...options,
+          timeLimitMs: args.some((arg) => arg.includes('setsid')) ? 500 : options.timeLimitMs,
+        }),
+    });
+    await until(async () => (await consumerTypes(s.w)).includes('EnvelopeFailed'));
+    writeFileSync(go, '');
+    const { notices } = await running;
+    expect(notices.map(({ result }) => result).sort()).toEqual(['delivered', 'failed']);
+    expect(notices.find(({ result }) => result === 'failed')?.detail).toMatch(
+      /^attempt 1: no end within 10 s; its stderr is in /,
+    );
+    expect(s.told()).toEqual(['other']);
+    const pidsLeft = readFileSync(pids, 'utf8').trim().split('\n').map(Number);
+    expect(pidsLeft.map((pid) => identify(pid))).toEqual([null, null]);
+    expect((await s.w.session('s')).status).toBe('completed');
+  });
+
+  it('records the result of a command that leaves a process with its output, and lets that process live', async () => {
+    const s = await setUp(engine);
+    const file = join(s.directory, 'pid');
+    await ended(s, 's', [`sh -c 'sleep 600 & echo $! > ${file}'`]);
+    expect(await s.run()).toMatchObject({ delivered: 1 });
+    const pid = Number(readFileSync(file, 'utf8'));
+    expect(identify(pid)).not.toBeNull();
+    process.kill(pid, 'SIGKILL');
+  });
+
+  it('tries again what could not be started for a reason that passes', async () => {
+    const s = await setUp(engine);
+    await ended(s, 's', [s.append('told')]);
+    const crowded: DeliveryPorts['runBounded'] = () =>
+      Promise.resolve({ _tag: 'not_started', problem: 'invalid', message: 'spawn sh EAGAIN' });
+    expect(await s.run({ runBounded: crowded })).toMatchObject({
+      failed: 1,
+      notices: [{ detail: 'attempt 1: could not be started: spawn sh EAGAIN' }],
+    });
+    expect(await s.run()).toMatchObject({ delivered: 1 });
+  });
+
+  it('keeps what each failed command said, the latest hundred of them', async () => {
+    const s = await setUp(engine);
+    const kept = join(s.stateDir, 'notify');
+    mkdirSync(kept, { recursive: true });
+    for (let n = 0; n < 99; n += 1) writeFileSync(join(kept, `1${String(n).padStart(3, '0')}-x.stderr`), '');
+    await ended(
+      s,
+      's',
+      ['one', 'two', 'three'].map((word) => `sh -c 'echo ${word} >&2; exit 1'`),
+    );
+    expect(await s.run()).toMatchObject({ failed: 3 });
+    const names = readdirSync(kept).sort();
+    expect(names).toHaveLength(100);
+    expect(names[0]).toBe('1002-x.stderr');
+    const said = names.slice(-3).map((name) => readFileSync(join(kept, name), 'utf8'));
+    expect(said.sort()).toEqual(['one\n', 'three\n', 'two\n']);
   });
 });
