@@ -15,7 +15,7 @@ export interface Changes {
 
 /** A commit becomes visible a little after its bytes were written, by then silently: looked for after 1, 2, 4 … ms. */
 const FIRST_LOOK_MS = 1;
-const LAST_LOOK_MS = 512;
+const LAST_LOOK_MS = 1_024;
 
 /** `version` gives a number that differs after every commit of another process (`PRAGMA data_version`). */
 export const watchChanges = (path: string, version: () => number, pollMs = SAFETY_POLL_MS): Changes => {
@@ -29,25 +29,28 @@ export const watchChanges = (path: string, version: () => number, pollMs = SAFET
   const tell = (): void => {
     for (const listener of listeners) listener();
   };
-  const look = (): boolean => {
+  const look = (): void => {
     const now = version();
-    if (now === seen) return false;
+    if (now === seen) return;
     seen = now;
     tell();
-    return true;
   };
   const lookSoon = (after: number): void => {
     if (soon !== null) clearTimeout(soon);
     soon = setTimeout(() => {
       soon = null;
-      if (!look() && after < LAST_LOOK_MS) lookSoon(after * 2);
+      look();
+      // On, whatever was seen: it may have been the commit before the one whose bytes we were told of.
+      if (after < LAST_LOOK_MS) lookSoon(after * 2);
     }, after);
   };
   const start = (): void => {
     seen = version();
     // The directory, because the log's file comes and goes; the waiting program decides whether it stays alive.
     watcher = watch(dirname(path), { persistent: true }, (_event, name) => {
-      if (name === walName && !look()) lookSoon(FIRST_LOOK_MS);
+      if (name !== walName) return;
+      look();
+      lookSoon(FIRST_LOOK_MS);
     });
     watcher.on('error', () => {
       watcher?.close();
