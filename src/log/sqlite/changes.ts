@@ -48,7 +48,7 @@ export const watchChanges = (path: string, version: () => number, pollMs = SAFET
     seen = version();
     // The directory, because the log's file comes and goes; the waiting program decides whether it stays alive.
     watcher = watch(dirname(path), { persistent: true }, (_event, name) => {
-      if (name !== walName) return;
+      if (name !== null && name !== walName) return;
       look();
       lookSoon(FIRST_LOOK_MS);
     });
