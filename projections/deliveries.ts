@@ -45,6 +45,9 @@ export const evolveDelivery = (
     return { change: null, irregular: 'it names another consumer than its stream' };
   const before = stateOf(envelopeId);
   if (before?.state === 'delivered') return { change: null, irregular: null };
+  // A late failure says nothing of the attempt that has been made since; a late delivery is one.
+  if (before !== null && attempt < before.attempts && event.type !== 'EnvelopeDelivered')
+    return { change: null, irregular: null };
   const attempts = Math.max(before?.attempts ?? 0, attempt);
   const delivery = ((): DeliveryState => {
     switch (event.type) {

@@ -86,7 +86,7 @@ export const runBounded: RunBounded = async (command, args, options) => {
 };
 
 const notStarted = (error: NodeJS.ErrnoException): BoundedEnd => {
-  const { code, message } = error;
+  const { code } = error;
   const problem =
     code === 'ENOENT'
       ? 'not_found'
@@ -95,6 +95,8 @@ const notStarted = (error: NodeJS.ErrnoException): BoundedEnd => {
         : code === 'E2BIG'
           ? 'too_large'
           : 'invalid';
+  const message =
+    code === 'E2BIG' ? 'arguments and environment are larger than the system takes' : error.message;
   return { _tag: 'not_started', problem, message };
 };
 

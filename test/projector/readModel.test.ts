@@ -6,7 +6,9 @@ import { openSqliteLog } from '../../src/log/sqlite/sqliteLog.js';
 import { openReadModel } from '../../src/projector/readModel.js';
 import { engines, left, right } from '../support/engines.js';
 import { buildFixture, start, until } from '../support/fixture.js';
-import { closing, USER, world, worldOn } from '../support/ledger.js';
+import { foldDeliveries } from '../../projections/deliveries.js';
+import type { RawEvent } from '../../src/domain/events.js';
+import { closing, META, processOf, USER, world, worldOn } from '../support/ledger.js';
 import type { World } from '../support/ledger.js';
 import { temporaryDirectory } from '../support/temp.js';
 
@@ -265,5 +267,33 @@ describe('the file of a read model', () => {
     model.close();
     fresh.close();
     await w.log.close();
+  });
+});
+
+describe('the fold of a consumer', () => {
+  it('is not misled by the late failure of an attempt that another one has followed', () => {
+    const attempt = (number: number) => ({ consumer: 'c', envelopeId: 'e', sessionId: 's', attempt: number });
+    const raw = (type: string, data: object, revision: number): RawEvent => ({
+      stream: 'consumer-c',
+      revision,
+      position: BigInt(revision + 1),
+      eventId: `00000000-0000-4000-8000-00000000000${revision}`,
+      type,
+      data: JSON.stringify(data),
+      metadata: JSON.stringify(META),
+      recordedAt: 0,
+    });
+    const events = [
+      raw('EnvelopeAttempted', { ...attempt(1), process: processOf(1) }, 0),
+      raw('EnvelopeAttempted', { ...attempt(2), process: processOf(2) }, 1),
+      raw('EnvelopeFailed', { ...attempt(1), error: 'late' }, 2),
+    ];
+    expect(foldDeliveries('c', events).get('e')).toMatchObject({
+      state: 'attempting',
+      attempts: 2,
+      owner: processOf(2),
+    });
+    const delivered = raw('EnvelopeDelivered', { ...attempt(1), result: 'late, and done' }, 3);
+    expect(foldDeliveries('c', [...events, delivered]).get('e')).toMatchObject({ state: 'delivered' });
   });
 });
