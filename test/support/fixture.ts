@@ -75,7 +75,7 @@ export const follows = (pid: number | undefined): boolean =>
   });
 
 /** Waits until something is so; the limit only keeps a hang from lasting for ever. */
-export const until = async (holds: () => boolean | Promise<boolean>, limitMs = 30_000): Promise<void> => {
+export const until = async (holds: () => boolean | Promise<boolean>, limitMs = 120_000): Promise<void> => {
   const deadline = Date.now() + limitMs;
   while (!(await holds())) {
     if (Date.now() > deadline) throw new Error('it never came to be');
