@@ -5,10 +5,11 @@ import tseslint from 'typescript-eslint';
 const rooms = {
   'src/domain': [],
   projections: ['src/domain'],
-  'src/log': ['src/domain'],
+  'src/sqlite': [],
+  'src/log': ['src/domain', 'src/sqlite'],
   'src/process': ['src/domain'],
   'src/ledger': ['src/domain', 'src/log/port'],
-  'src/projector': ['src/domain', 'projections', 'src/log/port', 'src/delivery/queue'],
+  'src/projector': ['src/domain', 'src/sqlite', 'projections', 'src/log/port', 'src/delivery/queue'],
   'src/delivery': ['src/domain', 'projections', 'src/log/port', 'src/process'],
   'src/legs': ['src/domain', 'src/log/port', 'src/ledger', 'src/process'],
   'src/operations': [

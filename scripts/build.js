@@ -12,7 +12,7 @@ process.chdir(root);
 if (!existsSync('src')) process.exit(0);
 
 const { build } = await import('esbuild');
-const { version, dependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
+const { version, dependencies, optionalDependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
 
 /** Bundled, because a bundle starts in a third of the time; the rest is native, or rarely needed. */
 const bundled = ['zod', 'fp-ts', 'uuid', 'commander'];
@@ -27,7 +27,9 @@ await build({
   platform: 'node',
   target: 'node20',
   chunkNames: 'chunks/[name]-[hash]',
-  external: Object.keys(dependencies).filter((name) => !bundled.includes(name)),
+  external: Object.keys({ ...dependencies, ...optionalDependencies }).filter(
+    (name) => !bundled.includes(name),
+  ),
   alias: { 'fp-ts/lib': join(root, 'node_modules/fp-ts/es6') },
   define: { 'process.env.SESSION_LEDGER_VERSION_BUILT': JSON.stringify(version) },
   // commander is CommonJS and requires node's own modules.

@@ -2,8 +2,9 @@
 import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import Database from 'better-sqlite3';
+import type Database from 'better-sqlite3';
 import * as E from 'fp-ts/lib/Either.js';
+import { Sqlite } from '../sqlite/driver.js';
 
 /** "SLrm" marks a file as a read model of this program. */
 const APPLICATION_ID = 0x534c726d;
@@ -63,7 +64,7 @@ export const dropTables = (db: Database.Database, prefix: string): void => {
 };
 
 export const isBusy = (error: unknown): boolean =>
-  error instanceof Database.SqliteError && /^SQLITE_(BUSY|LOCKED|PROTOCOL)/.test(error.code);
+  error instanceof Sqlite.SqliteError && /^SQLITE_(BUSY|LOCKED|PROTOCOL)/.test(error.code);
 
 const WAIT_FOR_OTHERS_MS = 30_000;
 
@@ -88,7 +89,7 @@ export const openFile = async (path: string): Promise<E.Either<string, Database.
       mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
       closeSync(openSync(path, 'a', 0o600));
     }
-    const opened = new Database(path, { timeout: 0 });
+    const opened = new Sqlite(path, { timeout: 0 });
     db = opened;
     const problem = await whenFree(() => prepare(opened, path));
     if (problem === null) return E.right(opened);

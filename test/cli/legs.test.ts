@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { v7 } from 'uuid';
 import { observe } from '../../src/process/liveness.js';
+import { Sqlite } from '../../src/sqlite/driver.js';
 import { cli } from '../support/cli.js';
 import type { Cli } from '../support/cli.js';
 import { until } from '../support/fixture.js';
@@ -415,10 +416,9 @@ describe('a log in trouble', () => {
       'echo working; while ! test -e stop; do sleep 0.05; done; exit 9',
     );
     const database = join(c.stateDir, 'ledger.db');
-    const { default: Database } = await import('better-sqlite3');
     await until(async () => (await history(c, 's')).length >= 2);
     // A schema that the running writer cannot use: its statements fail at once, and nothing is damaged.
-    const db = new Database(database, { timeout: 5000 });
+    const db = new Sqlite(database, { timeout: 5000 });
     db.exec('ALTER TABLE events RENAME TO events_away');
     writeFileSync(join(c.directory, 'stop'), '');
     expect(await leg.ended).toMatchObject({

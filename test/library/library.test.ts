@@ -160,10 +160,11 @@ describe('the package', () => {
     mkdirSync(home, { recursive: true });
     execFileSync('tar', ['-xf', join(directory, archive), '--strip-components=1', '-C', home]);
     // Its dependencies are those of this checkout: what is tried is the package, not the registry.
-    const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as {
-      dependencies: Record<string, string>;
-    };
-    for (const name of Object.keys(dependencies))
+    const { dependencies, optionalDependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as Record<
+      'dependencies' | 'optionalDependencies',
+      Record<string, string>
+    >;
+    for (const name of Object.keys({ ...dependencies, ...optionalDependencies }))
       symlinkSync(resolve('node_modules', name), join(directory, 'node_modules', name));
     writeFileSync(
       join(directory, 'use.mts'),

@@ -1,6 +1,6 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
+import { Sqlite as Database } from '../../src/sqlite/driver.js';
 import { describe, expect, it } from 'vitest';
 import { openSqliteLog } from '../../src/log/sqlite/sqliteLog.js';
 import { openReadModel } from '../../src/projector/readModel.js';

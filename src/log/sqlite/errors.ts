@@ -1,9 +1,9 @@
 /** SQLite's errors by their codes, and as the port tells them. */
-import Database from 'better-sqlite3';
+import { Sqlite } from '../../sqlite/driver.js';
 import type { LogUnavailable } from '../port.js';
 
 export const sqliteCode = (error: unknown): string | null =>
-  error instanceof Database.SqliteError ? error.code : null;
+  error instanceof Sqlite.SqliteError ? error.code : null;
 
 /** Somebody else holds a lock that we want: never told to a caller, always tried again. */
 export const isBusy = (error: unknown): boolean => {

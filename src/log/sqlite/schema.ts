@@ -2,8 +2,9 @@
 import { chmodSync, closeSync, mkdirSync, openSync, readSync, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import Database from 'better-sqlite3';
+import type Database from 'better-sqlite3';
 import * as E from 'fp-ts/lib/Either.js';
+import { Sqlite } from '../../sqlite/driver.js';
 import type { OpenError } from '../openError.js';
 import { isBusy, sqliteCode } from './errors.js';
 
@@ -111,7 +112,7 @@ const inspect = (path: string, known: number): OpenError | null => {
 };
 
 const open = (path: string, migrations: readonly string[], synchronous: 'FULL' | 'NORMAL'): Opened => {
-  const db = new Database(path, { timeout: 0 });
+  const db = new Sqlite(path, { timeout: 0 });
   try {
     // In one transaction: a file that another process makes meanwhile would look like somebody else's.
     const { applicationId, tables, version } = db.transaction(() => ({

@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
+import { Sqlite as Database } from '../../../src/sqlite/driver.js';
 import { describe, expect, it } from 'vitest';
 import { describeOpenError, openLog } from '../../../src/log/open.js';
 import { MIGRATIONS } from '../../../src/log/sqlite/schema.js';

@@ -1,5 +1,5 @@
 /** A process that takes the write lock of a log and holds it: `holder.mjs FILE`. Lets go when it is continued after a stop. */
-import Database from 'better-sqlite3';
+import { Sqlite as Database } from '../../../src/sqlite/driver.js';
 import { openSqliteLog } from '../../../src/log/sqlite/sqliteLog.js';
 
 const [path = ''] = process.argv.slice(2);
