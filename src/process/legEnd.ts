@@ -3,7 +3,8 @@ import { constants } from 'node:os';
 import type { Exit } from '../domain/events.js';
 import type { TerminalStatus } from '../domain/status.js';
 
-export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP' | 'SIGQUIT';
+export const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
+export type StopSignal = (typeof STOP_SIGNALS)[number];
 
 export interface LegEnd {
   readonly status: TerminalStatus;
@@ -26,13 +27,14 @@ const numberOf = (signal: string): number =>
   (constants.signals as Readonly<Record<string, number>>)[signal] ?? 0;
 
 /**
- * `stop` is the first stop that session-ledger was asked for; without one, a signal that ended the command was not
- * ours and is a failure. A command that handled the signal is judged by its own exit code.
+ * `stops` are those that session-ledger was asked for, oldest first; without one, a signal that ended the command was
+ * not ours and is a failure. A command that handled the signal is judged by its own exit code.
  */
-export const judgeEnd = (exit: Exit, stop: StopRequest | null, silent: boolean): LegEnd => {
+export const judgeEnd = (exit: Exit, stops: readonly StopRequest[], silent: boolean): LegEnd => {
   const { code, signal } = exit;
-  const common = { exit, stopRequested: stop !== null };
-  if (stop !== null && endedBy(exit, stop.signal)) return { ...common, ...stopped(stop) };
+  const common = { exit, stopRequested: stops.length > 0 };
+  const obeyed = stopThatEnded(exit, stops);
+  if (obeyed !== undefined) return { ...common, ...stopped(obeyed) };
   if (signal !== null)
     return {
       ...common,
@@ -66,11 +68,17 @@ export const judgeEnd = (exit: Exit, stop: StopRequest | null, silent: boolean):
   };
 };
 
-/** Died of a signal after we were asked to stop, or said so by the code that a shell gives. */
-const endedBy = ({ code, signal }: Exit, asked: StopSignal): boolean =>
-  signal !== null
-    ? signal === asked || signal === 'SIGTERM' || signal === 'SIGKILL'
-    : code === 128 + numberOf(asked);
+/** Signals by which a command ends that is stopped, the hard way too; any other one is a crash, whatever was asked. */
+const ENDING: ReadonlySet<string> = new Set(['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGKILL']);
+
+/** The stop that the command died of, or says so by the code that a shell gives; the first one when it died of another signal. */
+const stopThatEnded = ({ code, signal }: Exit, stops: readonly StopRequest[]): StopRequest | undefined =>
+  stops.find((stop) => (signal === null ? code === 128 + numberOf(stop.signal) : signal === stop.signal)) ??
+  (signal !== null && ENDING.has(signal) ? stops[0] : undefined);
+
+/** Whether it ended as by a stop. */
+export const looksStopped = (exit: Exit): boolean =>
+  STOP_SIGNALS.some((signal) => exit.signal === signal || exit.code === 128 + numberOf(signal));
 
 const stopped = ({
   signal,
@@ -91,10 +99,16 @@ export const stoppedBeforeStart = (stop: StopRequest): LegEnd => ({
   stopRequested: true,
 });
 
-export const timedOut = (exit: Exit | null, timeoutMs: number, stopRequested: boolean): LegEnd => ({
+/** `left` are processes that the system did not let us end. */
+export const timedOut = (
+  exit: Exit | null,
+  timeoutMs: number,
+  left: readonly number[],
+  stopRequested: boolean,
+): LegEnd => ({
   status: 'timed_out',
   reasonCode: 'run.timed_out.deadline',
-  reasonSummary: `no end within ${timeoutMs / 1000} s`,
+  reasonSummary: `no end within ${timeoutMs / 1000} s${left.length === 0 ? '' : `; still there: pid ${left.join(', ')}`}`,
   exit,
   exitCode: 124,
   stopRequested,
@@ -103,9 +117,11 @@ export const timedOut = (exit: Exit | null, timeoutMs: number, stopRequested: bo
 /** A command that could not be started; the shell's exit codes for "not found" and "not executable". */
 export const notStarted = (command: string, error: NodeJS.ErrnoException): LegEnd => {
   const words: Readonly<Record<string, string>> = {
-    ENOENT: `command not found: ${command}`,
+    // A script that names an interpreter that is not there is told the same way by the system.
+    ENOENT: `command not found: ${command}${command.includes('/') ? ' (or the interpreter that it names)' : ''}`,
     EACCES: `not executable: ${command}`,
-    E2BIG: 'an argument or variable is longer than the system takes (131071 bytes)',
+    E2BIG:
+      'an argument or variable is longer than 131071 bytes, or all of them are more than the system takes',
     ERR_INVALID_ARG_VALUE: 'an argument or variable contains a NUL character',
   };
   return {

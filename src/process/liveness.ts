@@ -23,7 +23,12 @@ const hostIdFrom = (machineId: string): string =>
   createHash('sha256').update(`${machineId}\0${hostname()}`).digest('hex').slice(0, 32);
 
 const linuxFacts = (): HostFacts => ({
-  hostId: hostIdFrom(readText('/etc/machine-id') ?? readText('/var/lib/dbus/machine-id') ?? ''),
+  // An image for many machines holds an empty one, or the word "uninitialized" (machine-id(5)).
+  hostId: hostIdFrom(
+    ['/etc/machine-id', '/var/lib/dbus/machine-id']
+      .map(readText)
+      .find((id) => id !== null && /^[0-9a-f]{32}$/.test(id)) ?? '',
+  ),
   bootId: readText('/proc/sys/kernel/random/boot_id'),
   pidNamespace: attempt(() => readlinkSync('/proc/self/ns/pid')),
 });
@@ -32,7 +37,8 @@ const darwinFacts = (): HostFacts => {
   const registry = attempt(() => tool('/usr/sbin/ioreg', ['-rd1', '-c', 'IOPlatformExpertDevice'])) ?? '';
   return {
     hostId: hostIdFrom(/"IOPlatformUUID" = "([^"]+)"/.exec(registry)?.[1] ?? ''),
-    bootId: attempt(() => tool('/usr/sbin/sysctl', ['-n', 'kern.boottime']).trim()),
+    // Not kern.boottime, which moves whenever the clock is set: a living leg would seem to be of another boot.
+    bootId: attempt(() => tool('/usr/sbin/sysctl', ['-n', 'kern.bootsessionuuid']).trim() || null),
     pidNamespace: null,
   };
 };
@@ -57,8 +63,13 @@ const tool = (path: string, args: readonly string[]): string =>
 /** Looks at one pid. Never throws; what cannot be told is `unknown`, which counts as alive. */
 export const observe = (pid: number): Observation => {
   if (!isPid(pid)) return { _tag: 'unknown', error: `${pid} is not a pid` };
-  return process.platform === 'darwin' ? observeByPs(pid) : observeByProc(pid);
+  const seen = look(pid);
+  // It may have begun between the two looks at it; what stays is hidden from us.
+  return seen._tag === 'denied' ? look(pid) : seen;
 };
+
+const look = (pid: number): Observation =>
+  process.platform === 'linux' ? observeByProc(pid) : observeByPs(pid);
 
 const observeByProc = (pid: number): Observation => {
   try {

@@ -1,8 +1,13 @@
 /** Runs a notify command: its own group, text on stdin, a time limit for all that came of it, its words kept short. */
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
+import { closeSync } from 'node:fs';
+import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import { carriersOf, descendantsOf, endAll } from './descendants.js';
+import { endTree } from './endTree.js';
+import { identify } from './liveness.js';
+import { tell } from './signalProcess.js';
+import { inputOf, outputPipe } from './streams.js';
 
 export interface BoundedOptions {
   readonly stdin: string;
@@ -46,17 +51,25 @@ export const runBounded: RunBounded = async (command, args, options) => {
       problem: 'too_large',
       message: `an argument is longer than ${LONGEST_ARGUMENT} bytes`,
     };
+  const input = inputOf(options.stdin);
+  const errors = outputPipe();
   let child: ChildProcess;
   try {
     child = spawn(command, args, {
       env: { ...options.env },
-      stdio: ['pipe', 'ignore', 'pipe'],
+      stdio: [input ?? 'pipe', 'ignore', errors?.theirs ?? 'pipe'],
       detached: true,
     });
   } catch (error) {
+    errors?.ours.destroy();
     return notStarted(error as NodeJS.ErrnoException);
+  } finally {
+    for (const fd of [input, errors?.theirs]) if (fd != null) closeSync(fd);
   }
-  const stderr = collect(child);
+  const { pid } = child;
+  const identity = pid === undefined ? null : identify(pid);
+  const stderr = collect(errors?.ours ?? child.stderr);
+  // A command need not read what it is given.
   child.stdin?.on('error', () => undefined);
   child.stdin?.end(options.stdin);
   const exited = new Promise<BoundedEnd>((resolve) => {
@@ -73,16 +86,17 @@ export const runBounded: RunBounded = async (command, args, options) => {
   );
   const first = await Promise.race([exited, limit]);
   stop.abort();
-  if (first === 'limit') {
-    const { pid } = child;
-    if (pid !== undefined)
-      await endAll(
-        () => [...new Set([pid, ...descendantsOf(pid), ...carriersOf(options.mark)])],
-        KILL_AFTER_MS,
-      );
-    return { _tag: 'timed_out', stderr: await stderr() };
+  if (first === 'limit' && pid !== undefined) {
+    const roots = identity === null ? [] : [identity];
+    await endTree(roots, { graceMs: KILL_AFTER_MS, groups: [pid], mark: options.mark });
+    // Where the system does not show its processes, nothing was found to be ended.
+    if (child.exitCode === null && child.signalCode === null) tell(pid, 'SIGKILL');
+    child.unref();
   }
-  return first._tag === 'exited' ? { ...first, stderr: await stderr() } : first;
+  const said = await stderr();
+  child.stdin?.destroy();
+  if (first === 'limit') return { _tag: 'timed_out', stderr: said };
+  return first._tag === 'exited' ? { ...first, stderr: said } : first;
 };
 
 const notStarted = (error: NodeJS.ErrnoException): BoundedEnd => {
@@ -101,21 +115,18 @@ const notStarted = (error: NodeJS.ErrnoException): BoundedEnd => {
 };
 
 /** The beginning of what the command says; a background child that holds the pipe does not hold the result. */
-const collect = (child: ChildProcess): (() => Promise<Buffer>) => {
+const collect = (from: Readable | null): (() => Promise<Buffer>) => {
+  if (from === null) return () => Promise.resolve(Buffer.alloc(0));
   const chunks: Buffer[] = [];
   let bytes = 0;
-  const { stderr } = child;
-  stderr?.on('data', (chunk: Buffer) => {
+  from.on('data', (chunk: Buffer) => {
     if (bytes < STDERR_BYTES) chunks.push(chunk.subarray(0, STDERR_BYTES - bytes));
     bytes += chunk.length;
   });
-  const closed = new Promise<void>((resolve) => {
-    if (stderr === null) resolve();
-    else stderr.once('close', resolve);
-  });
+  const closed = new Promise<void>((resolve) => from.once('close', resolve));
   return async () => {
     await Promise.race([closed, delay(DRAIN_MS, undefined, { ref: false })]);
-    stderr?.destroy();
+    from.destroy();
     return Buffer.concat(chunks);
   };
 };

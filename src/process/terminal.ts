@@ -1,6 +1,7 @@
 /** The terminal that a leg's command gets, and gets back from a command that was killed in the middle of its screen. */
 import { spawnSync } from 'node:child_process';
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { isatty } from 'node:tty';
 import { parseStat } from './liveness.js';
 
 /** Whether this process has a controlling terminal: a command then stays in our group to be in the foreground with us. */
@@ -39,15 +40,23 @@ const RESET = '\x1b[?1047l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004
 
 /** Remembers the terminal's settings; the function it gives puts them back. */
 export const rememberTerminal = (): (() => void) => {
-  if (process.stdin.isTTY !== true) return () => undefined;
-  const settings = stty(['-g']);
+  // Asked of the descriptors: to touch process.stdin would make a pipe there answer EAGAIN to whoever shares it.
+  const fd = [0, 1].find(isatty);
+  if (fd === undefined) return () => undefined;
+  const settings = stty(fd, ['-g']);
   return () => {
-    if (process.stdout.isTTY === true) writeSync(1, RESET);
-    if (settings !== null) stty([settings]);
+    // Whoever sets a terminal from the background is suspended by it, and it is somebody else's by then.
+    if (hasTerminal() && !inForeground()) return;
+    try {
+      if (isatty(1)) writeSync(1, RESET);
+    } catch {
+      // It has been hung up.
+    }
+    if (settings !== null) stty(fd, [settings]);
   };
 };
 
-const stty = (args: readonly string[]): string | null => {
-  const { status, stdout } = spawnSync('stty', args, { stdio: [0, 'pipe', 'ignore'], encoding: 'utf8' });
+const stty = (fd: number, args: readonly string[]): string | null => {
+  const { status, stdout } = spawnSync('stty', args, { stdio: [fd, 'pipe', 'ignore'], encoding: 'utf8' });
   return status === 0 ? stdout.trim() : null;
 };
