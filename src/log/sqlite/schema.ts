@@ -33,6 +33,9 @@ export const MIGRATIONS: readonly string[] = [
    CREATE INDEX events_by_id ON events (event_id, stream);`,
 ];
 
+/** The type of a page that holds rows of a table; the first page's say which tables there are. */
+const LEAF_PAGE = 0x0d;
+
 /** `statfs` types on which write-ahead logging is not safe (linux/magic.h). */
 const NETWORK_FILE_SYSTEMS: ReadonlyMap<number, string> = new Map([
   [0x6969, 'NFS'],
@@ -79,9 +82,9 @@ export const openFile = async (path: string, options: FileOptions = {}): Promise
   }
 };
 
-/** Looks at the header with plain reads: SQLite itself would write beside a file that is not ours. */
+/** Looks at the first page with plain reads: SQLite itself would write into or beside a file that is not ours. */
 const inspect = (path: string, known: number): OpenError | null => {
-  const header = Buffer.alloc(100);
+  const header = Buffer.alloc(108);
   let file: number;
   try {
     file = openSync(path, 'r');
@@ -92,7 +95,7 @@ const inspect = (path: string, known: number): OpenError | null => {
     return null;
   }
   try {
-    const length = readSync(file, header, 0, 100, 0);
+    const length = readSync(file, header, 0, header.length, 0);
     if (length === 0) return null;
     if (length < 100 || header.toString('latin1', 0, 16) !== 'SQLite format 3\0')
       return { _tag: 'ForeignFile', path, what: 'not a database' };
@@ -100,7 +103,9 @@ const inspect = (path: string, known: number): OpenError | null => {
     if (statSync(path).size < pageSize)
       return { _tag: 'DamagedFile', path, problem: 'it ends in its first page' };
     const applicationId = header.readUInt32BE(68);
-    if (applicationId !== 0 && applicationId !== APPLICATION_ID)
+    // Ours gets its mark in the same commit as its tables: until that one is checkpointed, the first page has neither.
+    const hasTables = header.readUInt8(100) !== LEAF_PAGE || header.readUInt16BE(103) > 0;
+    if (applicationId !== APPLICATION_ID && (applicationId !== 0 || hasTables))
       return { _tag: 'ForeignFile', path, what: "another program's database" };
     const version = header.readUInt32BE(60);
     return applicationId === APPLICATION_ID && version > known

@@ -66,6 +66,24 @@ describe('the file of an embedded log', () => {
     expect(readFileSync(path)).toEqual(before);
   });
 
+  it('leaves what another program has not yet moved from its write-ahead log where it is', async () => {
+    const directory = temporaryDirectory();
+    const [theirs, path] = [join(directory, 'theirs.db'), join(directory, 'ledger.db')];
+    const db = new Database(theirs);
+    db.pragma('journal_mode = WAL');
+    db.exec('CREATE TABLE recipes (name TEXT)');
+    db.pragma('wal_checkpoint(TRUNCATE)');
+    db.exec("INSERT INTO recipes VALUES ('soup')");
+    const files = ['', '-wal'];
+    for (const suffix of files) copyFileSync(theirs + suffix, path + suffix);
+    db.close();
+    const content = () => files.map((suffix) => readFileSync(path + suffix).toString('hex'));
+    const before = content();
+    expect(await refusal(path)).toMatch(/another program's database.*left untouched/);
+    expect(content()).toEqual(before);
+    expect(existsSync(`${path}-shm`)).toBe(false);
+  });
+
   it('refuses a file that was cut off, without an exception', async () => {
     const path = join(temporaryDirectory(), 'ledger.db');
     await aLedger(path);
