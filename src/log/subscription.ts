@@ -26,7 +26,7 @@ export interface Page {
 }
 
 export interface Followed {
-  readonly read: (page: ReadAllOptions) => E.Either<LogUnavailable, Page>;
+  readonly read: (page: ReadAllOptions) => Promise<E.Either<LogUnavailable, Page>>;
   /** Calls back after a commit that may hold something new, and when the log closes; gives the way to stop it. */
   readonly onChange: (listener: () => void) => () => void;
 }
@@ -43,7 +43,7 @@ export async function* follow(options: SubscribeOptions, log: Followed): AsyncGe
     while (!aborted()) {
       // Heard before the read: a commit that comes while we read rings again.
       bell.reset();
-      const page = log.read({ after, limit: PAGE, ...(filter === undefined ? {} : { filter }) });
+      const page = await log.read({ after, limit: PAGE, ...(filter === undefined ? {} : { filter }) });
       if (E.isLeft(page)) throw new Error(describeLogError(page.left));
       for (const event of page.right.events) {
         if (aborted()) return;

@@ -108,6 +108,13 @@ export const eventLogContract = (engine: Engine): void => {
         });
       });
 
+      it('takes any UUID for an event id, of a kind that has a version or not', async () => {
+        const ids = ['00000001-0000-0000-0000-00000000000f', 'ffffffff-0000-f000-f000-ffffffffffff'];
+        for (const id of ids) right(await log.append('s', [event('A', '{}', id)], 'any')());
+        expect(right(await log.append('s', [event('A', '{}', ids[0])], 'no_stream')()).repeated).toBe(true);
+        expect(right(await log.readStream('s')()).map(({ eventId }) => eventId)).toEqual(ids);
+      });
+
       it('keeps text and bytes exactly as they were given', async () => {
         const text = '{"emoji":"🎉","rtl":"שלום","spaces":  [1,\t2]}';
         const bytes = new Uint8Array([0, 255, 10, 13, 34]);
@@ -145,6 +152,8 @@ export const eventLogContract = (engine: Engine): void => {
         [{ from: 2 }, 'CD'],
         [{ from: 1, limit: 2 }, 'BC'],
         [{ from: 9 }, ''],
+        [{ limit: 0 }, ''],
+        [{ limit: Infinity }, 'ABCD'],
         [{ direction: 'backwards' }, 'DCBA'],
         [{ direction: 'backwards', from: 1 }, 'BA'],
         [{ direction: 'backwards', limit: 1 }, 'D'],
@@ -177,6 +186,8 @@ export const eventLogContract = (engine: Engine): void => {
         const after = events[3]!.position;
         expect(await all({ after, limit: 2 })).toEqual(events.slice(4, 6));
         expect(await all({ after: events.at(-1)!.position })).toEqual([]);
+        expect(await all({ limit: 0 })).toEqual([]);
+        expect(await all({ limit: Infinity })).toEqual(events);
       });
 
       it('filters by stream prefix and by event type, both at once', async () => {

@@ -49,7 +49,6 @@ export const openMemoryLog = (now: () => number = Date.now): EventLog => {
 
   const readAll = ({ after = 0n, limit = Infinity, filter }: ReadAllOptions): readonly RawEvent[] => {
     const found: RawEvent[] = [];
-    // Positions are consecutive until a stream is removed, so the walk begins where the wanted ones can be.
     for (const event of all) {
       if (found.length >= limit) break;
       if (event.position > after && passes(event, filter)) found.push(event);
@@ -83,12 +82,12 @@ export const openMemoryLog = (now: () => number = Date.now): EventLog => {
     head: () => whenOpen(() => E.right(position)),
     subscribeToAll: (options: SubscribeOptions = {}): AsyncIterable<SubscriptionItem> =>
       follow(options, {
-        read: (page) => {
-          if (closed) return E.left(CLOSED);
-          const events = readAll(page);
-          const last = events.length === page.limit ? events.at(-1) : undefined;
-          return E.right({ events, scannedTo: last?.position ?? position });
-        },
+        read: (page) =>
+          whenOpen(() => {
+            const events = readAll(page);
+            const last = events.length === page.limit ? events.at(-1) : undefined;
+            return E.right({ events, scannedTo: last?.position ?? position });
+          })(),
         onChange: (listener) => {
           listeners.add(listener);
           return () => listeners.delete(listener);

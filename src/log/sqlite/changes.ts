@@ -24,14 +24,22 @@ export const watchChanges = (path: string, version: () => number, pollMs = SAFET
   let watcher: FSWatcher | null = null;
   let timer: NodeJS.Timeout | null = null;
   let soon: NodeJS.Timeout | null = null;
-  let seen = 0;
+  let seen: number | null = null;
 
   const tell = (): void => {
     for (const listener of listeners) listener();
   };
+  /** Null when the log does not answer: whoever listens then looks, and is told why. */
+  const current = (): number | null => {
+    try {
+      return version();
+    } catch {
+      return null;
+    }
+  };
   const look = (): void => {
-    const now = version();
-    if (now === seen) return;
+    const now = current();
+    if (now !== null && now === seen) return;
     seen = now;
     tell();
   };
@@ -45,17 +53,21 @@ export const watchChanges = (path: string, version: () => number, pollMs = SAFET
     }, after);
   };
   const start = (): void => {
-    seen = version();
-    // The directory, because the log's file comes and goes; the waiting program decides whether it stays alive.
-    watcher = watch(dirname(path), { persistent: true }, (_event, name) => {
-      if (name !== null && name !== walName) return;
-      look();
-      lookSoon(FIRST_LOOK_MS);
-    });
-    watcher.on('error', () => {
-      watcher?.close();
-    });
+    seen = current();
     timer = setInterval(look, pollMs);
+    try {
+      // The directory, because the log's file comes and goes; the waiting program decides whether it stays alive.
+      watcher = watch(dirname(path), { persistent: true }, (_event, name) => {
+        if (name !== null && name !== walName) return;
+        look();
+        lookSoon(FIRST_LOOK_MS);
+      });
+      watcher.on('error', () => {
+        watcher?.close();
+      });
+    } catch {
+      // A system grants each user only so many watches: without one, the poll notices, only later.
+    }
   };
   const stop = (): void => {
     watcher?.close();

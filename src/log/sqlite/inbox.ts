@@ -16,7 +16,7 @@ const Request = z.strictObject({
   stream: z.string(),
   expected: z.union([z.literal('any'), z.literal('no_stream'), z.int()]),
   events: z
-    .array(z.strictObject({ eventId: z.uuid(), type: z.string(), data: Content, metadata: Content }))
+    .array(z.strictObject({ eventId: z.guid(), type: z.string(), data: Content, metadata: Content }))
     .min(1),
 });
 
@@ -32,8 +32,8 @@ export interface Waiting {
 }
 
 export interface Inbox {
-  /** Publishes an append; gives the file that stands for it. */
-  readonly publish: (write: AppendWrite) => string;
+  /** Publishes an append; gives the file that stands for it, or null when none can be written: then wait without one. */
+  readonly publish: (write: AppendWrite) => string | null;
   /** Withdraws or answers: the owner sees that the file is gone, and looks into the database. */
   readonly remove: (file: string) => void;
   /** False once somebody has answered. */
@@ -44,8 +44,22 @@ export interface Inbox {
 
 export const openInbox = (directory: string, isAlive: (pid: number) => boolean): Inbox => {
   let counter = 0;
+  const make = (): void => {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+  };
   const remove = (file: string): void => {
-    rmSync(join(directory, file), { force: true });
+    try {
+      rmSync(join(directory, file), { force: true });
+    } catch {
+      // What stays is carried out once more, which changes nothing.
+    }
+  };
+  const list = (): readonly string[] => {
+    try {
+      return readdirSync(directory).sort();
+    } catch {
+      return [];
+    }
   };
   const read = (file: string): { readonly bytes: number; readonly write: AppendWrite } | null => {
     try {
@@ -61,7 +75,11 @@ export const openInbox = (directory: string, isAlive: (pid: number) => boolean):
       return null;
     }
   };
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  try {
+    make();
+  } catch {
+    // Whoever has to publish tries again.
+  }
   return {
     publish: ({ stream, expected, events }) => {
       counter += 1;
@@ -72,16 +90,22 @@ export const openInbox = (directory: string, isAlive: (pid: number) => boolean):
         metadata: encode(event.metadata),
       }));
       const path = join(directory, file);
-      writeFileSync(`${path}.part`, JSON.stringify({ stream, expected, events: encoded }), { mode: 0o600 });
-      renameSync(`${path}.part`, path);
-      return file;
+      try {
+        make();
+        writeFileSync(`${path}.part`, JSON.stringify({ stream, expected, events: encoded }), { mode: 0o600 });
+        renameSync(`${path}.part`, path);
+        return file;
+      } catch {
+        remove(`${file}.part`);
+        return null;
+      }
     },
     remove,
     has: (file) => existsSync(join(directory, file)),
     collect: () => {
       const waiting: Waiting[] = [];
       let bytes = 0;
-      for (const file of readdirSync(directory).sort()) {
+      for (const file of list()) {
         const owner = /^\d+-(\d+)-\d+\.json(\.part)?$/.exec(file);
         if (owner === null || !isAlive(Number(owner[1]))) remove(file);
         else if (owner[2] === undefined && waiting.length < MAX_REQUESTS && bytes < MAX_BYTES) {

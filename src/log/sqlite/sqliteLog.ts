@@ -1,5 +1,6 @@
 /** The embedded engine: the port of design §6 over one SQLite file that many processes share. */
 import { statSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
 import * as E from 'fp-ts/lib/Either.js';
 import type * as TE from 'fp-ts/lib/TaskEither.js';
@@ -56,14 +57,15 @@ const makeLog = (path: string, db: Database.Database, options: SqliteLogOptions)
     options.pollMs,
   );
   const checkpoint = boundWal(path, db);
+  const lockTimeoutMs = options.lockTimeoutMs ?? LOCK_TIMEOUT_MS;
   const writer = makeWriter(db, sql, openInbox(`${path}-inbox`, processExists), {
     path,
     now: options.now ?? Date.now,
-    lockTimeoutMs: options.lockTimeoutMs ?? LOCK_TIMEOUT_MS,
+    lockTimeoutMs,
     onStep: options.onStep ?? (() => undefined),
     onCommit: () => {
-      checkpoint();
       changes.tell();
+      checkpoint();
     },
   });
   let closing = false;
@@ -73,12 +75,19 @@ const makeLog = (path: string, db: Database.Database, options: SqliteLogOptions)
     outcomeUnknown: false,
   };
 
-  const reading = <A, L = never>(read: () => E.Either<L, A>): E.Either<L | LogUnavailable, A> => {
-    if (closing) return E.left(closed);
-    try {
-      return read();
-    } catch (error) {
-      return E.left(unavailable(path, error, false));
+  /** A reader meets a lock only while another process mends the log after a crash: it waits. */
+  const reading = async <A, L = never>(
+    read: () => E.Either<L, A>,
+  ): Promise<E.Either<L | LogUnavailable, A>> => {
+    const deadline = Date.now() + lockTimeoutMs;
+    for (;;) {
+      if (closing) return E.left(closed);
+      try {
+        return read();
+      } catch (error) {
+        if (!isBusy(error) || Date.now() > deadline) return E.left(unavailable(path, error, false));
+      }
+      await delay(1);
     }
   };
 
@@ -94,12 +103,12 @@ const makeLog = (path: string, db: Database.Database, options: SqliteLogOptions)
     readStream:
       (stream, read = {}) =>
       () =>
-        Promise.resolve(reading(() => readStream(sql, stream, read))),
+        reading(() => readStream(sql, stream, read)),
     readAll:
       (read = {}) =>
       () =>
-        Promise.resolve(reading(() => E.right(readAll(sql, read).events))),
-    head: () => () => Promise.resolve(reading(() => E.right(BigInt(sql.head.get() ?? 0)))),
+        reading(() => E.right(readAll(sql, read).events)),
+    head: () => () => reading(() => E.right(BigInt(sql.head.get() ?? 0))),
     subscribeToAll: (subscription = {}) =>
       follow(subscription, {
         read: (page) => reading(() => E.right(readAll(sql, page))),
@@ -124,7 +133,7 @@ const readStream = (
   if (stream === undefined) return E.right([]);
   if (stream.deleted === 1) return E.left({ _tag: 'StreamDeleted', stream: name });
   // SQLite takes a negative limit as none.
-  const most = limit ?? -1;
+  const most = limit === undefined || limit === Infinity ? -1 : limit;
   const rows =
     direction === 'forwards'
       ? sql.forwards.all(stream.id, from ?? 0, most)
@@ -135,29 +144,29 @@ const readStream = (
 const readAll = (sql: Statements, { after = 0n, limit = Infinity, filter }: ReadAllOptions): Page => {
   const events: RawEvent[] = [];
   let scannedTo = after;
-  for (;;) {
+  while (events.length < limit) {
     const wanted = Math.min(SCAN_PAGE, filter === undefined ? limit - events.length : SCAN_PAGE);
     const rows = sql.all.all(Number(scannedTo), wanted);
     for (const row of rows) {
       scannedTo = BigInt(row.position);
       if (passes(row, filter)) events.push(toEvent(row));
-      if (events.length >= limit) return { events, scannedTo };
+      if (events.length >= limit) break;
     }
-    if (rows.length < wanted) return { events, scannedTo };
+    if (rows.length < wanted) break;
   }
+  return { events, scannedTo };
 };
 
 /** A passive checkpoint runs by itself at every thousand pages; this one ends a log that busy readers kept growing. */
 const boundWal = (path: string, db: Database.Database): (() => void) => {
   let commits = 0;
   return () => {
-    commits += 1;
-    if (commits % COMMITS_BETWEEN_LOOKS !== 0) return;
+    // At the first one too: most processes commit once or twice, and there may be only such.
+    if (commits++ % COMMITS_BETWEEN_LOOKS !== 0) return;
     try {
       if (statSync(`${path}-wal`).size > WAL_BYTES) db.pragma('wal_checkpoint(TRUNCATE)');
-    } catch (error) {
-      // Somebody reads, or has just emptied it: at the next look, then.
-      if (!isBusy(error) && (error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    } catch {
+      // The append is committed, whatever keeps the log from being emptied; at the next look, then.
     }
   };
 };

@@ -1,6 +1,5 @@
 /** Every SQL statement of the embedded log, prepared once, and the row it reads as an event. */
 import type Database from 'better-sqlite3';
-import { stringify } from 'uuid';
 import type { RawEvent } from '../../domain/events.js';
 
 export interface EventRow {
@@ -23,6 +22,18 @@ export interface StreamRow {
 const COLUMNS =
   's.name AS stream, e.revision, e.position, e.event_id, e.type, e.data, e.metadata, e.recorded_at';
 
+/** Any UUID, also one of a kind that RFC 9562 does not know: programs in other languages make them. */
+export const idToBytes = (eventId: string): Uint8Array => {
+  if (!/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(eventId))
+    throw new TypeError(`the event id ${JSON.stringify(eventId)} is not a UUID`);
+  return Buffer.from(eventId.replaceAll('-', ''), 'hex');
+};
+
+const idToText = (bytes: Uint8Array): string =>
+  Buffer.from(bytes)
+    .toString('hex')
+    .replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+
 /** As much of a prepared statement as is used here. */
 interface Statement<P extends readonly unknown[], R = unknown> {
   readonly run: (...values: P) => { readonly lastInsertRowid: number | bigint };
@@ -37,6 +48,10 @@ export interface Statements {
   readonly begin: Statement<[]>;
   readonly commit: Statement<[]>;
   readonly rollback: Statement<[]>;
+  /** One write among those that share a transaction. */
+  readonly beginOne: Statement<[]>;
+  readonly endOne: Statement<[]>;
+  readonly undoOne: Statement<[]>;
   readonly stream: Statement<[name: string], StreamRow>;
   readonly addStream: Statement<[name: string]>;
   readonly moveStream: Statement<[revision: number, stream: number]>;
@@ -68,6 +83,9 @@ export const prepareStatements = (db: Database.Database): Statements => ({
   begin: db.prepare('BEGIN IMMEDIATE'),
   commit: db.prepare('COMMIT'),
   rollback: db.prepare('ROLLBACK'),
+  beginOne: db.prepare('SAVEPOINT one'),
+  endOne: db.prepare('RELEASE one'),
+  undoOne: db.prepare('ROLLBACK TO one'),
   stream: db.prepare<[string], StreamRow>('SELECT id, revision, deleted FROM streams WHERE name = ?'),
   addStream: db.prepare<[string]>('INSERT INTO streams (name, revision) VALUES (?, -1)'),
   moveStream: db.prepare<[number, number]>('UPDATE streams SET revision = ? WHERE id = ?'),
@@ -95,7 +113,7 @@ export const toEvent = (row: EventRow): RawEvent => ({
   stream: row.stream,
   revision: row.revision,
   position: BigInt(row.position),
-  eventId: stringify(row.event_id),
+  eventId: idToText(row.event_id),
   type: row.type,
   data: row.data,
   metadata: row.metadata,

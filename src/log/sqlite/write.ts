@@ -1,8 +1,8 @@
 /** What happens inside the write transaction: each write is decided on the stream as it is now, then carried out. */
 import * as E from 'fp-ts/lib/Either.js';
-import { parse } from 'uuid';
 import { decideAppend } from '../append.js';
 import type { Appended, ExpectedRevision, LogError, NewEvent } from '../port.js';
+import { idToBytes } from './statements.js';
 import type { Statements, StreamRow } from './statements.js';
 
 export interface AppendWrite {
@@ -30,22 +30,22 @@ export const carryOut = (sql: Statements, write: Write, now: () => number): Writ
   return write._tag === 'append' ? append(sql, write, stream, now) : tombstone(sql, write, stream);
 };
 
-/** What a write that somebody else has carried out for us came to; null when its events are not in the log. */
-export const lookUp = (sql: Statements, write: AppendWrite): Written | null => {
+/**
+ * What an append comes to that has nothing to write, because it is in the log already or would be refused; null when
+ * it has to be written. Needs no lock, only a read transaction, so that it is not torn by somebody's commit.
+ */
+export const foresee = (sql: Statements, write: AppendWrite): Written | null => {
   const stream = sql.stream.get(write.stream);
-  if (stream === undefined) return null;
-  if (stream.deleted === 1) return E.left({ _tag: 'StreamDeleted', stream: write.stream });
-  const decided = decideAppend(write.stream, write.events, 'any', view(sql, stream));
-  // Not told as repeated: it is the outcome of this very write.
-  return E.isRight(decided) && decided.right !== 'write'
-    ? E.right({ ...decided.right, repeated: false })
-    : null;
+  if (stream?.deleted === 1) return E.left({ _tag: 'StreamDeleted', stream: write.stream });
+  const decided = decideAppend(write.stream, write.events, write.expected, view(sql, stream));
+  if (E.isLeft(decided)) return decided;
+  return decided.right === 'write' ? null : E.right(decided.right);
 };
 
 const view = (sql: Statements, stream: StreamRow | undefined) => ({
   revision: stream?.revision ?? -1,
   find: (eventId: string) => {
-    const found = stream === undefined ? undefined : sql.find.get(parse(eventId), stream.id);
+    const found = stream === undefined ? undefined : sql.find.get(idToBytes(eventId), stream.id);
     return found === undefined ? null : { revision: found.revision, position: BigInt(found.position) };
   },
 });
@@ -65,7 +65,7 @@ const append = (
   for (const { eventId, type, data, metadata } of write.events) {
     revision += 1;
     position = BigInt(
-      sql.insert.run(id, revision, parse(eventId), type, data, metadata, now()).lastInsertRowid,
+      sql.insert.run(id, revision, idToBytes(eventId), type, data, metadata, now()).lastInsertRowid,
     );
   }
   sql.moveStream.run(revision, id);

@@ -9,7 +9,7 @@ import type { LogError } from '../port.js';
 import { isBusy, unavailable } from './errors.js';
 import type { Inbox } from './inbox.js';
 import type { Statements } from './statements.js';
-import { carryOut, lookUp } from './write.js';
+import { carryOut, foresee } from './write.js';
 import type { Write, Written } from './write.js';
 
 export interface WriterOptions {
@@ -35,6 +35,8 @@ interface Job {
   readonly answer: (written: Written) => void;
   /** Its file in the inbox, while it waits there. */
   file: string | null;
+  /** Somebody else may carry it out, or have done so. */
+  published: boolean;
 }
 
 const FIRST_PAUSE_MS = 1;
@@ -67,29 +69,31 @@ export const makeWriter = (
     let pause = FIRST_PAUSE_MS;
     const deadline = Date.now() + options.lockTimeoutMs;
     try {
-      for (;;) {
-        const turn = takeTurn(open);
-        if (turn === 'done') return;
+      while (takeTurn(open) === 'busy') {
+        // Before it is published, so that a retry is known as one, and what would be refused troubles nobody.
+        open = open.filter((job) => !answeredByTheLog(job));
         for (const job of open) publish(job);
+        if (open.length === 0) return;
         if (Date.now() > deadline) {
           giveUp(open);
           return;
         }
         await delay(pause);
         pause = Math.min(pause * 1.5, LONGEST_PAUSE_MS);
-        open = open.filter((job) => !answeredByOthers(job));
+        open = open.filter((job) => !answeredByTheLog(job));
         if (open.length === 0) return;
       }
     } catch (error) {
-      const outcomeUnknown = open.some((job) => job.file !== null);
       for (const job of open) withdraw(job);
-      for (const job of open) job.answer(E.left(unavailable(options.path, error, outcomeUnknown)));
+      for (const job of open) job.answer(E.left(unavailable(options.path, error, job.published)));
     }
   };
 
   const publish = (job: Job): void => {
     if (job.file !== null || job.write._tag !== 'append') return;
     job.file = inbox.publish(job.write);
+    if (job.file === null) return;
+    job.published = true;
     options.onStep('published');
   };
 
@@ -98,14 +102,28 @@ export const makeWriter = (
     job.file = null;
   };
 
-  /** A file that is gone was carried out or refused; the database tells, and a refused one is tried by ourselves. */
-  const answeredByOthers = (job: Job): boolean => {
-    if (job.file === null || job.write._tag !== 'append' || inbox.has(job.file)) return false;
+  /** A job that does not lie in the inbox needs no turn when the log says already what it comes to. */
+  const answeredByTheLog = (job: Job): boolean => {
+    const { write } = job;
+    if (write._tag !== 'append' || (job.file !== null && inbox.has(job.file))) return false;
     job.file = null;
-    const written = lookUp(sql, job.write);
-    if (written !== null) job.answer(written);
+    const written = readLog(() => foresee(sql, write));
+    if (written !== null) job.answer(ownOutcome(job, written));
     return written !== null;
   };
+
+  const readLog = (read: () => Written | null): Written | null => {
+    try {
+      return db.transaction(read)();
+    } catch (error) {
+      if (isBusy(error)) return null;
+      throw error;
+    }
+  };
+
+  /** Events that are there because somebody else carried out this very job are no repetition. */
+  const ownOutcome = (job: Job, written: Written): Written =>
+    job.published && E.isRight(written) ? E.right({ ...written.right, repeated: false }) : written;
 
   /** `busy` when somebody else has the write lock. Throws what keeps the transaction from being written. */
   const takeTurn = (jobs: readonly Job[]): 'done' | 'busy' => {
@@ -121,20 +139,27 @@ export const makeWriter = (
     try {
       for (const job of jobs) {
         withdraw(job);
-        const written = carryOut(sql, job.write, options.now);
+        const written = ownOutcome(job, carryOutAlone(job.write));
         answers.push(() => {
           job.answer(written);
         });
       }
       for (const { file, write } of inbox.collect()) {
-        carryOut(sql, write, options.now);
+        carryOutAlone(write);
         files.push(file);
       }
       options.onStep('written');
-      sql.commit.run();
     } catch (error) {
       if (db.inTransaction) sql.rollback.run();
       throw error;
+    }
+    try {
+      sql.commit.run();
+    } catch (error) {
+      if (db.inTransaction) sql.rollback.run();
+      // Its bytes may have reached the disk before the error did: after a crash they would count.
+      for (const job of jobs) job.answer(E.left(unavailable(options.path, error, true)));
+      return 'done';
     }
     options.onStep('committed');
     for (const file of files) inbox.remove(file);
@@ -143,22 +168,39 @@ export const makeWriter = (
     return 'done';
   };
 
+  /** A write that fails takes nothing with it of the others in the transaction. */
+  const carryOutAlone = (write: Write): Written => {
+    sql.beginOne.run();
+    try {
+      const written = carryOut(sql, write, options.now);
+      sql.endOne.run();
+      return written;
+    } catch (error) {
+      // On a full disk or after an I/O error SQLite may have given up the whole transaction.
+      if (!db.inTransaction) throw error;
+      sql.undoOne.run();
+      sql.endOne.run();
+      return E.left(unavailable(options.path, error, false));
+    }
+  };
+
   const giveUp = (jobs: readonly Job[]): void => {
     const seconds = Math.round(options.lockTimeoutMs / 100) / 10;
-    const published = jobs.some((job) => job.file !== null);
-    for (const job of jobs) withdraw(job);
-    const error: LogError = {
-      _tag: 'LogUnavailable',
-      message: `the log ${options.path} has been locked by another process for ${seconds} s: a stopped or stuck process holds it; continue or end that process, then try again`,
-      outcomeUnknown: published,
-    };
-    for (const job of jobs) job.answer(E.left(error));
+    for (const job of jobs) {
+      withdraw(job);
+      const error: LogError = {
+        _tag: 'LogUnavailable',
+        message: `the log ${options.path} has been locked by another process for ${seconds} s: a stopped or stuck process holds it; continue or end that process, then try again`,
+        outcomeUnknown: job.published,
+      };
+      job.answer(E.left(error));
+    }
   };
 
   return {
     write: (write) =>
       new Promise((resolve) => {
-        queue.push({ write, answer: resolve, file: null });
+        queue.push({ write, answer: resolve, file: null, published: false });
         working ??= work();
       }),
     idle: async () => {
