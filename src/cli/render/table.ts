@@ -1,6 +1,4 @@
-/** Tables: aligned and fitted on a terminal, complete tab-separated lines elsewhere. */
-import { createRequire } from 'node:module';
-import type Table from 'cli-table3';
+/** Tables: aligned and folded to the width of a terminal, complete tab-separated lines elsewhere. */
 import stringWidth from 'string-width';
 import { fit, visible } from './text.js';
 
@@ -10,9 +8,17 @@ export interface TableOptions {
   readonly width: number;
 }
 
+/** A column of the table as it stands on one line of every row. */
+interface Placed {
+  readonly column: number;
+  readonly width: number;
+}
+
 const GAP = 2;
-/** A column that has to give way keeps at least this much. */
-const LEAST = 8;
+/** A further line of the same row begins here. */
+const INDENT = 4;
+/** Text that would get less than this is better off on a line of its own. */
+const LEAST = 16;
 
 /** The whole table as text, closed by a line break. */
 export const renderTable = (
@@ -22,42 +28,42 @@ export const renderTable = (
 ): string => {
   const cells = rows.map((row) => row.map(visible));
   if (!tty) return [headers, ...cells].map((row) => `${row.join('\t')}\n`).join('');
-  const widths = fitted(
-    headers.map((header, column) =>
-      Math.max(stringWidth(header), ...cells.map((row) => stringWidth(row[column] ?? ''))),
-    ),
-    width,
+  const wanted = headers.map((header, column) =>
+    Math.max(stringWidth(header), ...cells.map((row) => stringWidth(row[column] ?? ''))),
   );
-  const Constructor = createRequire(import.meta.url)('cli-table3') as typeof Table;
-  const table = new Constructor({
-    colWidths: widths.map((columns) => columns + GAP),
-    chars: NO_BORDERS,
-    style: { 'padding-left': 0, 'padding-right': GAP, head: [], border: [] },
-  });
-  for (const row of [headers, ...cells])
-    table.push(row.map((cell, column) => fit(cell, widths[column] ?? 0)));
-  return `${table
-    .toString()
-    .split('\n')
-    .map((line) => line.trimEnd())
-    .join('\n')}\n`;
+  const lines = folded(wanted, width);
+  return [headers, ...cells]
+    .flatMap((row) => lines.map((line, index) => lineOf(row, line, index === 0 ? 0 : INDENT)))
+    .filter((text) => text !== '')
+    .map((text) => `${text}\n`)
+    .join('');
 };
 
-/** The widest columns give way until everything fits, or nothing can give way any more. */
-const fitted = (wanted: readonly number[], width: number): readonly number[] => {
-  const widths = [...wanted];
-  const room = width - GAP * (widths.length - 1);
-  for (let over = widths.reduce((sum, columns) => sum + columns, 0) - room; over > 0; over -= 1) {
-    const widest = widths.indexOf(Math.max(...widths));
-    const columns = widths[widest] ?? 0;
-    if (columns <= LEAST) break;
-    widths[widest] = columns - 1;
+/** Columns that find no room beside the others stand on a further line of each row, as words do in a paragraph. */
+const folded = (wanted: readonly number[], width: number): readonly (readonly Placed[])[] => {
+  const lines: Placed[][] = [];
+  let left = 0;
+  for (const [column, columns] of wanted.entries()) {
+    const room = left - GAP;
+    // The last column holds free text: it is cut before it takes a line of its own.
+    const last = column === wanted.length - 1;
+    if (lines.length > 0 && (columns <= room || (last && room >= LEAST))) {
+      lines.at(-1)?.push({ column, width: Math.min(columns, room) });
+      left = room - columns;
+    } else {
+      const whole = Math.max(1, width - (lines.length === 0 ? 0 : INDENT));
+      lines.push([{ column, width: Math.min(columns, whole) }]);
+      left = whole - columns;
+    }
   }
-  return widths;
+  return lines;
 };
 
-const NO_BORDERS = Object.fromEntries(
-  ['top', 'top-mid', 'top-left', 'top-right', 'bottom', 'bottom-mid', 'bottom-left', 'bottom-right']
-    .concat(['left', 'left-mid', 'mid', 'mid-mid', 'right', 'right-mid', 'middle'])
-    .map((part) => [part, '']),
-);
+/** Padded by our own measure of width, which knows more scripts than those of table libraries. */
+const lineOf = (row: readonly string[], line: readonly Placed[], indent: number): string => {
+  const padded = line.map(({ column, width }) => {
+    const cell = fit(row[column] ?? '', width);
+    return cell + ' '.repeat(width - stringWidth(cell));
+  });
+  return `${' '.repeat(indent)}${padded.join(' '.repeat(GAP))}`.trimEnd();
+};

@@ -22,11 +22,13 @@ export const span = (ms: number): string => {
   return parts.join(' ');
 };
 
-/** `3 min ago`; `in 2 s` where another clock is ahead of ours. */
+/** In its largest unit: `3 min ago`; `in 2 s` where another clock is ahead of ours. */
 export const relative = (at: string, now: number): string => {
   const ms = now - Date.parse(at);
-  if (Math.abs(ms) < 1_000) return 'just now';
-  return ms > 0 ? `${span(ms)} ago` : `in ${span(-ms)}`;
+  const [unit, size] = SPANS.find(([, least]) => Math.abs(ms) >= least) ?? [null, 1];
+  if (unit === null) return 'just now';
+  const count = Math.floor(Math.abs(ms) / size);
+  return ms > 0 ? `${count} ${unit} ago` : `in ${count} ${unit}`;
 };
 
 /** `2026-01-31 09:30:00` in the time zone of this process; with its offset, `+01:00`, where nobody can be asked for it. */

@@ -57,6 +57,72 @@ describe('a table', () => {
     }
   });
 
+  it('begins its columns at the same place whatever script is in them', () => {
+    const text = fc.oneof(
+      fc.string({ unit: 'grapheme', maxLength: 12 }),
+      fc.string({ unit: 'binary', maxLength: 12 }),
+    );
+    fc.assert(
+      fc.property(fc.array(text, { minLength: 1, maxLength: 4 }), (texts) => {
+        const written = renderTable(
+          ['TEXT', 'LAST'],
+          texts.map((one) => [one, 'end']),
+          { tty: true, width: 200 },
+        );
+        const columns = written
+          .trimEnd()
+          .split('\n')
+          .map((line) => stringWidth(line.replace(/(LAST|end)$/, '')));
+        expect(columns).toHaveLength(texts.length + 1);
+        expect(new Set(columns).size).toBe(1);
+      }),
+    );
+  });
+
+  const HEADERS = ['ID', 'WHEN', 'EVENT', 'WHO', 'WHY'];
+  const EVENTS = [
+    ['0', '2026-01-01 00:00:00', 'SessionOpened', 'root', ''],
+    ['1', '2026-01-01 00:00:01', 'TransitionOverridden', 'cli.resume', 'the session is executing again'],
+  ];
+
+  it('that is a little too wide cuts the text of its last column, and nothing else', () => {
+    expect(renderTable(HEADERS, EVENTS, { tty: true, width: 80 })).toBe(
+      [
+        'ID  WHEN                 EVENT                 WHO         WHY',
+        '0   2026-01-01 00:00:00  SessionOpened         root',
+        '1   2026-01-01 00:00:01  TransitionOverridden  cli.resume  the session is execu…',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  it('that is much too wide goes on below, one line of columns after the other', () => {
+    expect(renderTable(HEADERS, EVENTS, { tty: true, width: 50 })).toBe(
+      [
+        'ID  WHEN                 EVENT',
+        '    WHO         WHY',
+        '0   2026-01-01 00:00:00  SessionOpened',
+        '    root',
+        '1   2026-01-01 00:00:01  TransitionOverridden',
+        '    cli.resume  the session is executing again',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  it('is never wider than the terminal', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.array(fc.string({ unit: 'grapheme', maxLength: 60 }), { minLength: 4, maxLength: 4 })),
+        fc.integer({ min: 8, max: 120 }),
+        (cells, width) => {
+          for (const line of renderTable(['A', 'B', 'C', 'D'], cells, { tty: true, width }).split('\n'))
+            expect(stringWidth(line)).toBeLessThanOrEqual(width);
+        },
+      ),
+    );
+  });
+
   it('elsewhere is complete, a line a row, a tab between cells', () => {
     const wide = 'x'.repeat(500);
     expect(renderTable(['A', 'B'], [[wide, 'a\tb\nc']], { tty: false, width: 10 })).toBe(
@@ -83,6 +149,8 @@ describe('times', () => {
     const now = Date.parse('2026-01-01T00:00:10.000Z');
     expect(relative('2026-01-01T00:00:00.000Z', now)).toBe('10 s ago');
     expect(relative('2026-01-01T00:00:12.000Z', now)).toBe('in 2 s');
+    expect(relative('2025-12-31T23:57:00.000Z', now)).toBe('3 min ago');
+    expect(relative('2025-12-29T11:00:00.000Z', now)).toBe('2 d ago');
     expect(relative('2026-01-01T00:00:10.200Z', now)).toBe('just now');
     expect(local('2026-01-01T00:00:00.000Z', true)).toMatch(
       /^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d\d:\d\d$/,
@@ -136,8 +204,8 @@ describe('CSV', () => {
     expect(
       csv([
         ['a', 'b,c', 'd"e', 'f\ng'],
-        ['=1', '+1', '-1', '@x'],
+        ['=1', '+1', '-1', '@x', '\tx', '\rx', '=1,2'],
       ]),
-    ).toBe('a,"b,c","d""e","f\ng"\r\n\'=1,\'+1,\'-1,\'@x\r\n');
+    ).toBe(`a,"b,c","d""e","f\ng"\r\n'=1,'+1,'-1,'@x,'\tx,"'\rx","'=1,2"\r\n`);
   });
 });
