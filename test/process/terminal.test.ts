@@ -25,9 +25,11 @@ interface Terminal {
 
 const inTerminal = async (work: (terminal: Terminal) => Promise<void>): Promise<void> => {
   const directory = temporaryDirectory();
-  const socket = `session-ledger-${process.pid}-${Math.random().toString(36).slice(2)}`;
   const tmux = (...args: readonly string[]) =>
-    execFileSync('tmux', ['-L', socket, ...args], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+    execFileSync('tmux', ['-S', join(directory, 'tmux'), ...args], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
   const size = ['-x', '100', '-y', '30'];
   const env = ['env', `SESSION_LEDGER_STATE_DIR=${directory}/state`, 'PS1=ready> '];
   tmux('-f', '/dev/null', 'new-session', '-d', ...size, '-c', directory, ...env, 'bash', '--norc', '-i');
