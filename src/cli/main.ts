@@ -8,6 +8,9 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   throw error;
 });
 
+// Whoever reads our words may leave; a leg that runs must not die of it.
+process.stderr.on('error', () => undefined);
+
 if (process.argv[2] === '--version' || process.argv[2] === '-V') {
   tellVersion();
 } else {

@@ -220,6 +220,25 @@ describe('a leg whose reader has left', () => {
     expect((await leg.ended).code).toBe(3);
     expect(await show(c, 's')).toMatchObject({ status: 'failed', reasonSummary: 'exit code 3' });
   });
+
+  it('of its words goes on as well', async () => {
+    const c = cli();
+    const leg = c.start([
+      'run',
+      '--session',
+      's',
+      '--timeout',
+      '700ms',
+      '--resume-on-timeout',
+      '1',
+      '--',
+      'sleep',
+      '60',
+    ]);
+    leg.child.stderr!.destroy();
+    expect((await leg.ended).code).toBe(124);
+    expect(await show(c, 's')).toMatchObject({ status: 'timed_out', leg: 2 });
+  });
 });
 
 describe('resuming', () => {
