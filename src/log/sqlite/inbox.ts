@@ -2,7 +2,15 @@
  * Appends of writers that found the write lock taken: files beside the log, for whoever holds the lock to carry out
  * along with its own (ADR 0007). They are hints only; the truth is in the database, and appends are idempotent.
  */
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod';
 import type { AppendWrite } from './write.js';
@@ -45,13 +53,17 @@ export interface Inbox {
 export const openInbox = (directory: string, isAlive: (pid: number) => boolean): Inbox => {
   let counter = 0;
   const make = (): void => {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    try {
+      mkdirSync(directory, { recursive: true, mode: 0o700 });
+    } catch {
+      // Then it is waited without an inbox.
+    }
   };
   const remove = (file: string): void => {
     try {
-      rmSync(join(directory, file), { force: true });
+      unlinkSync(join(directory, file));
     } catch {
-      // What stays is carried out once more, which changes nothing.
+      // Gone already; or it stays and is carried out once more, which changes nothing.
     }
   };
   const list = (): readonly string[] => {
@@ -75,11 +87,7 @@ export const openInbox = (directory: string, isAlive: (pid: number) => boolean):
       return null;
     }
   };
-  try {
-    make();
-  } catch {
-    // Whoever has to publish tries again.
-  }
+  make();
   return {
     publish: ({ stream, expected, events }) => {
       counter += 1;
@@ -90,13 +98,14 @@ export const openInbox = (directory: string, isAlive: (pid: number) => boolean):
         metadata: encode(event.metadata),
       }));
       const path = join(directory, file);
+      const text = JSON.stringify({ stream, expected, events: encoded });
       try {
-        make();
-        writeFileSync(`${path}.part`, JSON.stringify({ stream, expected, events: encoded }), { mode: 0o600 });
+        writeFileSync(`${path}.part`, text, { mode: 0o600 });
         renameSync(`${path}.part`, path);
         return file;
       } catch {
         remove(`${file}.part`);
+        make();
         return null;
       }
     },
