@@ -1,4 +1,4 @@
-/** Runs the projections over the log: catches up, notices a log that was replaced, rebuilds beside the live tables. */
+/** Runs the projections over the log: catches up, starts over when the log was replaced, rebuilds beside the live tables. */
 import { randomUUID } from 'node:crypto';
 import type Database from 'better-sqlite3';
 import * as E from 'fp-ts/lib/Either.js';
@@ -6,10 +6,11 @@ import type { RawEvent } from '../domain/events.js';
 import { LEDGER_STREAM_PREFIXES } from '../domain/ids.js';
 import type { EventLog, LogUnavailable } from '../log/port.js';
 import { applyPage } from './apply.js';
-import { createTables, dropTables, TABLES, whenFree } from './schema.js';
+import { whenFree } from './file.js';
 import type { Progress } from './model.js';
+import { createTables, dropTables, TABLES } from './schema.js';
 import { makeTables } from './tables.js';
-import type { Tables } from './tables.js';
+import type { Checkpoint, Tables } from './tables.js';
 
 const PAGE = 500;
 const REBUILD = 'rebuild_';
@@ -45,23 +46,30 @@ export const makeProjector = (db: Database.Database, live: Tables, log: EventLog
 
   const catchUp = async (): Promise<E.Either<LogUnavailable, Progress>> => {
     if (!checkedLog) {
-      const replaced = await wasReplaced();
+      const checkpoint = await whenFree(live.checkpoint);
+      const replaced = await wasReplaced(checkpoint);
       if (E.isLeft(replaced)) return replaced;
+      if (replaced.right) await startOver(checkpoint);
       checkedLog = true;
-      if (replaced.right) return rebuild(() => undefined);
     }
     for (let applied = 0; ;) {
       const { position } = await whenFree(live.checkpoint);
       const page = await readAfter(position);
       if (E.isLeft(page)) return page;
-      if (page.right.length === 0) return E.right({ applied, position });
-      if (await commitPage(live, position, page.right, () => true)) applied += page.right.length;
+      const last = page.right.at(-1);
+      if (last === undefined) return E.right({ applied, position });
+      if (!(await commitPage(live, position, page.right, () => true))) continue;
+      applied += page.right.length;
+      // A page with room left has reached the end: writers who never pause must not keep a reader here for ever.
+      if (page.right.length < PAGE) return E.right({ applied, position: last.position });
     }
   };
 
   /** A backup that was put in the log's place is another log: shorter, or with another event where we stopped. */
-  const wasReplaced = async (): Promise<E.Either<LogUnavailable, boolean>> => {
-    const { position, eventId } = await whenFree(live.checkpoint);
+  const wasReplaced = async ({
+    position,
+    eventId,
+  }: Checkpoint): Promise<E.Either<LogUnavailable, boolean>> => {
     if (position === 0n) return E.right(false);
     const head = await log.head()();
     if (E.isLeft(head)) return head;
@@ -73,6 +81,17 @@ export const makeProjector = (db: Database.Database, live: Tables, log: EventLog
     return E.right(event !== undefined && event.position === position && event.eventId !== eventId);
   };
 
+  /** Empties the live tables, which tell of another log; whoever reads next catches up first, so nobody sees them empty. */
+  const startOver = (seen: Checkpoint): Promise<void> =>
+    whenFree(
+      db.transaction(() => {
+        // Another projector may have been faster.
+        if (live.checkpoint().eventId !== seen.eventId) return;
+        dropTables(db, '');
+        createTables(db, '');
+      }).immediate,
+    );
+
   const rebuild = async (
     onProgress: (applied: number) => void,
   ): Promise<E.Either<LogUnavailable, Progress>> => {
@@ -80,7 +99,7 @@ export const makeProjector = (db: Database.Database, live: Tables, log: EventLog
     await whenFree(
       db.transaction(() => {
         dropTables(db, REBUILD);
-        createTables(db, REBUILD, token.slice(0, 8));
+        createTables(db, REBUILD);
         db.prepare('INSERT OR REPLACE INTO rebuilding VALUES (1, ?)').run(token);
       }).immediate,
     );

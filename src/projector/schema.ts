@@ -1,15 +1,9 @@
-/** The read model's file: derived data, so an older one is made anew; a file of somebody else is refused. */
-import { closeSync, mkdirSync, openSync } from 'node:fs';
-import { dirname } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
+/** The tables of the read model. */
+import { randomUUID } from 'node:crypto';
 import type Database from 'better-sqlite3';
-import * as E from 'fp-ts/lib/Either.js';
-import { Sqlite } from '../sqlite/driver.js';
 
-/** "SLrm" marks a file as a read model of this program. */
-const APPLICATION_ID = 0x534c726d;
-/** Raised whenever a table or what is folded into it changes. */
-const VERSION = 1;
+/** Raised whenever a table or what is folded into it changes: a file of an older version is made anew from the log. */
+export const VERSION = 2;
 
 export const TABLES = [
   'sessions',
@@ -22,8 +16,9 @@ export const TABLES = [
   'checkpoint',
 ] as const;
 
-/** `tag` keeps the names of indexes apart while two sets of tables are in the file. */
-export const createTables = (db: Database.Database, prefix: string, tag: string): void => {
+export const createTables = (db: Database.Database, prefix: string): void => {
+  // Keeps the names of indexes apart while two sets of tables are in the file.
+  const tag = randomUUID().slice(0, 8);
   db.exec(`
     CREATE TABLE ${prefix}sessions (
       session_id TEXT PRIMARY KEY, branch_id TEXT, status TEXT, leg_started_at TEXT, state TEXT NOT NULL
@@ -63,74 +58,18 @@ export const dropTables = (db: Database.Database, prefix: string): void => {
   for (const table of TABLES) db.exec(`DROP TABLE IF EXISTS ${prefix}${table}`);
 };
 
-export const isBusy = (error: unknown): boolean =>
-  error instanceof Sqlite.SqliteError && /^SQLITE_(BUSY|LOCKED|PROTOCOL)/.test(error.code);
-
-const WAIT_FOR_OTHERS_MS = 30_000;
-
-/** Does `work`, again and again while other processes hold the lock that it needs. */
-export const whenFree = async <A>(work: () => A): Promise<A> => {
-  const deadline = Date.now() + WAIT_FOR_OTHERS_MS;
-  for (;;) {
-    try {
-      return work();
-    } catch (error) {
-      if (!isBusy(error) || Date.now() > deadline) throw error;
-      await delay(1 + Math.random() * 4);
-    }
-  }
-};
-
-/** The left side says why the file cannot be used, and what to do. */
-export const openFile = async (path: string): Promise<E.Either<string, Database.Database>> => {
-  let db: Database.Database | null = null;
-  try {
-    if (path !== ':memory:') {
-      mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-      closeSync(openSync(path, 'a', 0o600));
-    }
-    const opened = new Sqlite(path, { timeout: 0 });
-    db = opened;
-    const problem = await whenFree(() => prepare(opened, path));
-    if (problem === null) return E.right(opened);
-    opened.close();
-    return E.left(problem);
-  } catch (error) {
-    db?.close();
-    const message = error instanceof Error ? error.message : String(error);
-    return E.left(
-      `the read model ${path} cannot be opened (${message}): it holds derived data only; remove it, and it is made anew from the log`,
-    );
-  }
-};
-
-const prepare = (db: Database.Database, path: string): string | null => {
-  // In one transaction: a file that another process makes meanwhile would look like somebody else's.
-  const { applicationId, tables, version } = db.transaction(() => ({
-    applicationId: db.pragma('application_id', { simple: true }) as number,
-    tables: db.prepare('SELECT count(*) FROM sqlite_schema').pluck().get() as number,
-    version: db.pragma('user_version', { simple: true }) as number,
-  }))();
-  if (applicationId !== APPLICATION_ID && (applicationId !== 0 || tables > 0))
-    return `${path} is not a read model of session-ledger: it was left untouched; name another directory with --state-dir`;
-  if (version > VERSION)
-    return `the read model ${path} was written by a newer session-ledger (schema ${version}, this one knows ${VERSION}): upgrade this program`;
-  if (db.pragma('journal_mode', { simple: true }) !== 'wal') db.pragma('journal_mode = WAL');
-  // What a power cut takes is derived from the log again.
-  db.pragma('synchronous = NORMAL');
-  db.pragma('journal_size_limit = 67108864');
-  if (version < VERSION) db.transaction(() => makeAnew(db)).immediate();
-  return null;
-};
-
-const makeAnew = (db: Database.Database): void => {
-  // Another process may have been faster.
-  if (db.pragma('user_version', { simple: true }) === VERSION) return;
-  dropTables(db, '');
-  dropTables(db, 'rebuild_');
-  db.exec('DROP TABLE IF EXISTS rebuilding');
+/** Every table that a read model may hold, empty: what it had is derived from the log again. */
+export const makeAnew = (db: Database.Database): void => {
+  for (const table of allTables(db)) db.exec(`DROP TABLE "${table}"`);
   db.exec('CREATE TABLE rebuilding (id INTEGER PRIMARY KEY CHECK (id = 1), token TEXT NOT NULL) STRICT');
-  createTables(db, '', 'first');
-  db.pragma(`application_id = ${APPLICATION_ID}`);
-  db.pragma(`user_version = ${VERSION}`);
+  createTables(db, '');
 };
+
+/** Also those that only an older version had. */
+const allTables = (db: Database.Database): readonly string[] =>
+  db
+    .prepare<[], string>(
+      "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'",
+    )
+    .pluck()
+    .all();

@@ -2,6 +2,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Sqlite as Database } from '../../src/sqlite/driver.js';
 import { describe, expect, it } from 'vitest';
+import type { EventLog } from '../../src/log/port.js';
 import { openSqliteLog } from '../../src/log/sqlite/sqliteLog.js';
 import { openReadModel } from '../../src/projector/readModel.js';
 import { engines, left, right } from '../support/engines.js';
@@ -180,6 +181,52 @@ describe('the file of a read model', () => {
     newer.pragma('user_version = 99');
     newer.close();
     expect(left(await openReadModel(path, w.log)())).toMatch(/newer session-ledger.*upgrade/);
+    await w.log.close();
+  });
+
+  it('is made anew when it is damaged, on opening and while it is in use', async () => {
+    const { w } = await sqliteWorld();
+    await someSessions(w, 200);
+    const { path, model } = await fileModel(w);
+    const before = right(await model.list({})());
+    expect(before).toHaveLength(200);
+    model.close();
+    const damage = () => {
+      const db = new Database(path);
+      db.pragma('wal_checkpoint(TRUNCATE)');
+      db.close();
+      const bytes = readFileSync(path);
+      // The first page stays: it is what the file is recognised by.
+      writeFileSync(path, bytes.fill(0xa5, 4096));
+    };
+    damage();
+    const opened = right(await openReadModel(path, w.log)());
+    expect(right(await opened.list({})())).toEqual(before);
+    damage();
+    const queries = await Promise.all([opened.list({})(), opened.owed()(), opened.list({})()]);
+    expect(right(queries[0])).toEqual(before);
+    expect(right(queries[2])).toEqual(before);
+    opened.close();
+    await w.log.close();
+  });
+
+  it('answers while writers never pause', async () => {
+    const { w } = await sqliteWorld();
+    await w.open('s');
+    let writes = 0;
+    const busy: EventLog = {
+      ...w.log,
+      readAll: (options) => async () => {
+        const page = await w.log.readAll(options)();
+        writes += 1;
+        if (writes > 1_000) throw new Error('the reader never ends');
+        await w.forge('session-s', 'Weather', {});
+        return page;
+      },
+    };
+    const model = right(await openReadModel(':memory:', busy)());
+    expect(right(await model.row('s')())).toMatchObject({ status: 'running' });
+    model.close();
     await w.log.close();
   });
 
